@@ -20,7 +20,7 @@ import clew
 from clew import Clew
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.indexing.linking import suggest_merges
-from clew.indexing.manual_graph import check_type, snake_case, written_relation
+from clew.indexing.manual_graph import Created, check_type, snake_case, written_relation
 from clew.operations.spec import Caller
 from clew.search.pipeline import STRATEGIES
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
@@ -54,14 +54,9 @@ def state(engine: clew.Clew, told: dict[str, list[str]], *facts: tuple[str, str,
 def test_a_relation_by_hand_ties_its_ends_in_all_that_is_derived(engine: clew.Clew) -> None:
     engine.add("Anna Morn painted the old bridge of Vell.", source="a")
     engine.add("Piet Oss kept a workshop by the canal.", source="b")
-    anna, piet = engine.entities.get("Anna Morn"), engine.entities.get("Piet Oss")
     assert engine.graph.relations("Piet Oss") == []
-    before = engine.store.generation()
-    relation = engine.entities.add_relation(
-        piet.id, anna.id, "taught", weight=0.5, context={"by": "me"}
-    )
-    assert engine.store.generation() > before
-    assert (relation.chunk_id, relation.extractor) == (None, "manual")
+    ends = (id_of(engine, "Piet Oss"), id_of(engine, "Anna Morn"))
+    relation = engine.entities.add_relation(*ends, "taught", weight=0.5, context={"by": "me"})
     assert (relation.weight, relation.context) == (0.5, {"by": "me"})
     assert [one.tail for one in engine.graph.relations("Piet Oss")] == ["Anna Morn"]
     paths, _ = engine.graph.paths("Piet Oss", "Anna Morn")
@@ -218,12 +213,18 @@ def test_observations_come_and_go_one_by_one(engine: clew.Clew) -> None:
 
 def test_an_entity_that_exists_takes_what_it_lacks_and_says_the_rest(engine: clew.Clew) -> None:
     (first,) = engine.entities.memory.create([ANNA], [["Paints."]])
-    assert (first.is_new, first.joined, first.added) == (True, "", ("Paints.",))
     again = NewEntity(name="anna morn", entity_type="x", content="A painter.")
     (there,) = engine.entities.memory.create([again], [["Sings.", "Paints."]])
-    assert (there.entity_id, there.is_new, there.joined) == (first.entity_id, False, "Anna Morn")
-    assert (there.added, there.known) == (("Sings.",), ("Paints.",))
-    assert there.refused == ("the type 'x': 'Anna Morn' keeps 'person'",)
+    assert (first.is_new, first.joined, first.added) == (True, "", ("Paints.",))
+    assert there == Created(
+        entity_id=first.entity_id,
+        name="Anna Morn",
+        is_new=False,
+        joined="Anna Morn",
+        added=("Sings.",),
+        known=("Paints.",),
+        refused=("the type 'x': 'Anna Morn' keeps 'person'",),
+    )
     anna = engine.entities.get("Anna Morn")
     assert (anna.entity_type, anna.content) == ("person", "A painter.")
     assert texts(engine, "Anna Morn") == ["Paints.", "Sings."]
@@ -248,11 +249,10 @@ def test_an_entity_that_exists_takes_what_it_lacks_and_says_the_rest(engine: cle
     ],
 )
 def test_a_call_that_fails_writes_nothing(
-    engine: clew.Clew, write: object, error: type[ClewError], match: str
+    engine: clew.Clew, write: Callable[[Any], object], error: type[ClewError], match: str
 ) -> None:
     engine.entities.memory.add_entities([ANNA])
     before = engine.store.generation(), engine.documents.list()
-    assert callable(write)
     with pytest.raises(error, match=match):
         write(engine.entities.memory)
     assert (engine.store.generation(), engine.documents.list()) == before
@@ -308,7 +308,7 @@ def test_what_was_stated_by_hand_answers_whatever_the_passages_say(
     engine.graph.delete_relation(
         next(
             r.id
-            for r in engine.store.relations([engine.entities.get("Piet Oss").id], 9)
+            for r in engine.store.relations([id_of(engine, "Piet Oss")], 9)
             if r.relation_type == "taught"
         )
     )
