@@ -80,7 +80,7 @@ def test_what_a_gold_passage_holds(path: str, text: str, passage: str, *, holds:
     assert Gold("a/*.txt", text).holds(path, passage) is holds
 
 
-def test_found_first_in_five_and_marked_are_told_apart(tmp_path: Path) -> None:
+def test_found_first_in_five_and_marked_are_told_apart(engine: clew.Clew, tmp_path: Path) -> None:
     zoo = "The zebra eats grass. The zebra sleeps at noon."
     texts = {"one": "lion lion lion", "two": "lion grass", "no": "sea", "zoo": zoo}
     for name, text in texts.items():
@@ -95,9 +95,8 @@ def test_found_first_in_five_and_marked_are_told_apart(tmp_path: Path) -> None:
         Question("Who sleeps, the zebra?", "marked", (noon,)),
         Question("What eats the zebra? Grass?", "not marked", (noon,)),
     ]
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        engine.index([tmp_path], include=["*.txt"])
-        answers = ask_all(engine, tmp_path, questions, ["keyword"])
+    engine.index([tmp_path], include=["*.txt"])
+    answers = ask_all(engine, tmp_path, questions, ["keyword"])
     assert [answer.marked for answer in answers] == [None, None, None, None, True, False]
     table = summarise(answers)["keyword"]
     five = {kind: table[kind]["five"] for kind in ("name", "both", "not both")}

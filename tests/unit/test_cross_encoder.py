@@ -186,11 +186,6 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
-@pytest.fixture
-def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-
-
 @pytest.mark.usefixtures("library")
 def test_sentence_transformers_is_asked_for_a_sigmoid() -> None:
     reranker: Reranker = SentenceTransformersReranker("some/model")
@@ -217,12 +212,11 @@ def test_what_sentence_transformers_cannot_do(model: str, question: str, message
         SentenceTransformersReranker(model).score(question, ["red"])
 
 
-@pytest.mark.usefixtures("no_library")
-def test_without_sentence_transformers() -> None:
-    reranker = SentenceTransformersReranker("some/model")
+def test_without_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
 
     with pytest.raises(MissingExtraError, match=r"'some/model'.*clew\[sentence-transformers\]"):
-        reranker.score("red", ["blue"])
+        SentenceTransformersReranker("some/model").score("red", ["blue"])
 
 
 # --- settings -----------------------------------------------------------------------------------

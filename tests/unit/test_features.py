@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -303,15 +304,14 @@ def random_texts(seed: int) -> list[tuple[str, str]]:
 def look(
     folder: Path, texts: list[tuple[str, str]], question: str
 ) -> tuple[Snapshot, Analysis, dict[str, list[float]]]:
-    store = SqliteStore(folder, embedder=EMBEDDER)
-    with store.batch():
-        for number, (title, text) in enumerate(texts):
-            store.save(make_entry(f"{number:03}", text, title=title))
-    snapshot = build(store)
-    analysis = analyse(question, np.ones(1, np.float32), snapshot, store)
+    with closing(SqliteStore(folder, embedder=EMBEDDER)) as store:
+        with store.batch():
+            for number, (title, text) in enumerate(texts):
+                store.save(make_entry(f"{number:03}", text, title=title))
+        snapshot = build(store)
+        analysis = analyse(question, np.ones(1, np.float32), snapshot, store)
     rows = np.arange(snapshot.size)
     columns = word_features(analysis, snapshot, Coverage(analysis, snapshot), rows)
-    store.close()
     assert columns.keys() == set(WORD_FEATURES)
     return snapshot, analysis, {name: values.tolist() for name, values in columns.items()}
 
@@ -373,11 +373,10 @@ NOTHING = np.zeros(0, np.int64), np.zeros(0, np.float32)
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    store = SqliteStore(tmp_path_factory.mktemp("signals"), embedder=EMBEDDER)
-    for title, texts in DOCUMENTS:
-        store.save(make_entry(title, *texts, title=title))
-    yield build(store)
-    store.close()
+    with closing(SqliteStore(tmp_path_factory.mktemp("signals"), embedder=EMBEDDER)) as store:
+        for title, texts in DOCUMENTS:
+            store.save(make_entry(title, *texts, title=title))
+        yield build(store)
 
 
 class _NoNames:
@@ -486,13 +485,11 @@ BRIDGE_QUESTION = "Where was the woman born who built the Skerrow Clock?"
 
 @pytest.fixture(scope="module")
 def bridge_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BridgeSearchResources]:
-    store = SqliteStore(tmp_path_factory.mktemp("bridge"), embedder=EMBEDDER)
-    for title, text in BRIDGE_TEXTS:
-        store.save(
-            make_entry(title, text, title=title, names=BRIDGE_NAMES, about=[(title, "name")])
-        )
-    yield store, build(store)
-    store.close()
+    with closing(SqliteStore(tmp_path_factory.mktemp("bridge"), embedder=EMBEDDER)) as store:
+        for title, text in BRIDGE_TEXTS:
+            about = [(title, "name")]
+            store.save(make_entry(title, text, title=title, names=BRIDGE_NAMES, about=about))
+        yield store, build(store)
 
 
 def _ask(library: BridgeSearchResources, question: str) -> tuple[Analysis, Coverage]:
@@ -572,24 +569,24 @@ def test_passages_with_a_prior_are_read_without_a_seed(
     assert _bridge_names(bridge_library, "Who comes at noon?", [0, 1, 0]) == ["Port Anselm"]
 
 
-def test_a_seed_of_too_many_sentences_is_not_followed(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    many = " ".join(["Ada Morn built it."] * (MAX_SEED_SENTENCES + 1))
-    store.save(make_entry("many", many + " Ada Morn met Piet Oss.", names=BRIDGE_NAMES))
-    snapshot = build(store)
-    assert _bridge_names((store, snapshot), "Whom did Ada Morn meet?", [0]) == []
-    store.close()
+MANY_NAMES = [f"Name{chr(97 + i)}" for i in range(KEPT + 5)]
 
 
-def test_no_more_bridges_are_kept_than_can_be_followed(tmp_path: Path) -> None:
-    names = [f"Name{chr(97 + i)}" for i in range(KEPT + 5)]
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    store.save(
-        make_entry("all", f"Ada Morn met {' and '.join(names)}.", names=["Ada Morn", *names])
-    )
-    snapshot = build(store)
-    assert len(_bridge_names((store, snapshot), "Whom did Ada Morn meet?", [0])) == KEPT
-    store.close()
+@pytest.mark.parametrize(
+    ("text", "names", "kept"),
+    [
+        ("Ada Morn built it. " * (MAX_SEED_SENTENCES + 1) + "Ada Morn met Oss.", ["Oss"], 0),
+        (f"Ada Morn met {' and '.join(MANY_NAMES)}.", MANY_NAMES, KEPT),
+    ],
+    ids=["a seed of too many sentences", "more bridges than can be followed"],
+)
+def test_what_is_followed_from_a_seed_is_bounded(
+    tmp_path: Path, text: str, names: list[str], kept: int
+) -> None:
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        store.save(make_entry("one", text, names=["Ada Morn", *names]))
+        found = _bridge_names((store, build(store)), "Whom did Ada Morn meet?", [0])
+    assert len(found) == kept
 
 
 # --- further on --------------------------------------------------------------------------

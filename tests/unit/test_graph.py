@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, fields
 from itertools import combinations, pairwise, permutations
 from pathlib import Path
@@ -390,11 +391,10 @@ def test_a_crowd_ties_nobody() -> None:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("Ada Morn met Piet Oss in Vienna on 4 May 1990.", source="a", title="Ada Morn")
-        engine.add("Piet Oss taught Brida Kall in Vienna in May 1990.", source="b")
-        yield engine
+def engine(engine: clew.Clew) -> clew.Clew:
+    engine.add("Ada Morn met Piet Oss in Vienna on 4 May 1990.", source="a", title="Ada Morn")
+    engine.add("Piet Oss taught Brida Kall in Vienna in May 1990.", source="b")
+    return engine
 
 
 def same(one: EntityGraph | EntityRanks, other: EntityGraph | EntityRanks) -> bool:
@@ -455,11 +455,10 @@ NAMES = ["Ab", "Cd", "Ef", "Gh", "Ij", "Kl"]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path_factory.mktemp("store"), embedder=EMBEDDER)
-    for number, tie in enumerate([*TIES, "Kl"]):
-        store.save(make_entry(str(number), f"{tie} were there.", names=NAMES))
-    yield store
-    store.close()
+    with closing(SqliteStore(tmp_path_factory.mktemp("store"), embedder=EMBEDDER)) as store:
+        for number, tie in enumerate([*TIES, "Kl"]):
+            store.save(make_entry(str(number), f"{tie} were there.", names=NAMES))
+        yield store
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from clew.settings import LinkSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
 from clew.testing.conformance import EMBEDDER, make_entry
-from clew.testing.fakes import HashEmbedder
 from clew.text import (
     block_of,
     entity_key,
@@ -300,24 +298,22 @@ ALONE = "The WHO is far away."
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_an_acronym_of_two_documents_that_differ_holds_in_each_of_them_alone(
-    tmp_path: Path, order: tuple[int, ...], at_once: bool
+    engine: clew.Clew, order: tuple[int, ...], at_once: bool
 ) -> None:
     texts = (HEALTH, OPTICS, ALONE)
     documents = [Document(source=str(i), text=texts[i]) for i in order]
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        for batch in [documents] if at_once else [[one] for one in documents]:
-            engine.add_documents(batch)
-        engine.add(HEALTH, source="3")  # it stays ambiguous
-        assert engine.entities.get("WHO").name == "WHO"
-        for name in ("World Harp Orchestra", "Wide Hybrid Optics"):
-            assert [alias.name for alias in engine.entities.aliases(name)] == [name]
+    for batch in [documents] if at_once else [[one] for one in documents]:
+        engine.add_documents(batch)
+    engine.add(HEALTH, source="3")  # it stays ambiguous
+    assert engine.entities.get("WHO").name == "WHO"
+    for name in ("World Harp Orchestra", "Wide Hybrid Optics"):
+        assert [alias.name for alias in engine.entities.aliases(name)] == [name]
 
 
-def test_an_acronym_that_two_documents_agree_on_holds_in_others(tmp_path: Path) -> None:
+def test_an_acronym_that_two_documents_agree_on_holds_in_others(engine: clew.Clew) -> None:
     texts = (HEALTH, HEALTH.replace("Orchestra", "Orchestras"), ALONE)
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        engine.add_documents(Document(source=str(i), text=text) for i, text in enumerate(texts))
-        assert engine.entities.get("WHO").name == "World Harp Orchestra"
+    engine.add_documents(Document(source=str(i), text=text) for i, text in enumerate(texts))
+    assert engine.entities.get("WHO").name == "World Harp Orchestra"
 
 
 # --- Names that a sign tells apart are names of different things; typography makes no
@@ -423,20 +419,19 @@ GLOSSARY = Document(
 )
 
 
-def named_later(tmp_path: Path, later: Document) -> set[str]:
+def named_later(engine: clew.Clew, later: Document) -> set[str]:
     """The names that a text is found to have, once the store knows the glossary."""
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        for document in (GLOSSARY, later):
-            engine.add_documents([document])
-        ids = [chunk.id for chunk in engine.documents.chunks(later.source)]
-        rows = engine.store.mention_rows()
-        return set(engine.store.entity_names(rows[np.isin(rows[:, 0], ids), 2].tolist()).values())
+    for document in (GLOSSARY, later):
+        engine.add_documents([document])
+    ids = [chunk.id for chunk in engine.documents.chunks(later.source)]
+    rows = engine.store.mention_rows()
+    return set(engine.store.entity_names(rows[np.isin(rows[:, 0], ids), 2].tolist()).values())
 
 
-def test_a_later_text_names_them_in_any_case_and_number(tmp_path: Path) -> None:
+def test_a_later_text_names_them_in_any_case_and_number(engine: clew.Clew) -> None:
     text = "They missed two TIDE-WINDOWS, and one quay crane broke portctl."
 
-    found = named_later(tmp_path, Document(source="later.txt", text=text))
+    found = named_later(engine, Document(source="later.txt", text=text))
 
     assert {name.casefold() for name in found} == {"tide windows", "quay crane", "portctl"}
 
@@ -449,8 +444,8 @@ def test_a_later_text_names_them_in_any_case_and_number(tmp_path: Path) -> None:
         Document(source="later.md", text="Do so:\n\n```\nportctl now\n```\n"),
     ],
 )
-def test_code_and_paths_do_not_name_them(tmp_path: Path, later: Document) -> None:
-    assert not {"portctl", "Tide windows"} & named_later(tmp_path, later)
+def test_code_and_paths_do_not_name_them(engine: clew.Clew, later: Document) -> None:
+    assert not {"portctl", "Tide windows"} & named_later(engine, later)
 
 
 TERMS = (
