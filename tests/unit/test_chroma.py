@@ -213,9 +213,6 @@ def test_what_is_no_namespace_is_refused(store: SqliteStore, name: str) -> None:
         chroma_index(store, ChromaSettings(), name, store.folder)
 
 
-# --- keeping up with the store
-
-
 # --- folders and processes
 
 
@@ -450,6 +447,3 @@ def test_settings_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=said):
         chroma_index(store, ChromaSettings(**settings), "default", store.folder)
-
-
-# --- the rest

@@ -139,23 +139,6 @@ def test_a_text_can_be_added_replaced_and_deleted(engine: clew.Clew) -> None:
 # --- asking
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"limit": 0}, "limit 0"),
-        ({"max_tokens": -1}, "max_tokens -1"),
-        ({"since": "sometime"}, "since 'sometime' is no time; expected a date such as 2019"),
-        ({"since": "2020", "until": "2018"}, "is not before until"),
-        ({"as_of": "never"}, "as_of 'never' is no time"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(
-    engine: clew.Clew, options: dict[str, Any], match: str
-) -> None:
-    with pytest.raises(InputError, match=match):
-        engine.search("clock", **options)
-
-
 def test_the_graph_leads_to_what_shares_no_word_and_shows_the_thread(
     engine: clew.Clew, folder: Path
 ) -> None:

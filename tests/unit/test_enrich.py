@@ -33,7 +33,7 @@ from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import EMBEDDER, chunk_ids_of, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types import ChunkExtraction, Community, Description, ExtractedRelation, Mention
+from clew.types import ChunkExtraction, Description, ExtractedRelation, Mention
 
 # --- A language model adds facts to a store that was indexed without one, and nothing that it
 # cannot quote.
@@ -129,8 +129,7 @@ def test_it_is_taken_back_whole_and_made_again_for_nothing(folder: Path) -> None
     with opened(folder, recorded()) as store:
         before = content(store)
         (first,) = store.enrich("extract")
-        made = content(store)
-        assert made != before
+        assert content(store) != before
         assert store.enriching.undo("extract") == 3
 
         assert content(store) == before
@@ -508,10 +507,6 @@ def reported(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def reports(store: Clew) -> dict[int, Community]:
-    return {one.id: one for one in store.state.communities.communities()}
-
-
 def test_each_number_has_its_source_wherever_a_report_is_shown(reported: Path) -> None:
     with written_to(reported, writing()) as store:
         store.enrich("reports")
@@ -529,16 +524,12 @@ def test_each_number_has_its_source_wherever_a_report_is_shown(reported: Path) -
     assert {int(n) for n in re.findall(r"\[(\d+)\]", context.text)} <= numbers
 
 
-def test_they_are_taken_back_and_only_what_changed_is_written_again(reported: Path) -> None:
+def test_only_reports_of_what_changed_are_written_again(reported: Path) -> None:
     model = writing()
     with written_to(reported, model) as store:
-        before = reports(store)
         store.enrich("reports")
         asked = model.calls
         assert store.enrich("reports")[0].done == 0
-        assert store.enriching.undo("reports") == len(before)
-        assert reports(store) == before
-        assert store.enrich("reports")[0].requests == 0
 
         store.add("Hal Dorn and Cy Quist burnt the mill of Gouda of Edda Rowe.", source="new")
         store.add("Piet Oss met Hal Dorn in Gouda. Edda Rowe saw Hal Dorn.", source="newer")
