@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from importlib import import_module
@@ -22,6 +21,7 @@ from benchmarks.rent import Group as Rules
 from benchmarks.rent import cost, definitions_and_uses, read_groups
 from clew.search.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
+from tests.unit.test_evaluation import Records, write_set
 from training.confidence import calibrate
 from training.forest import save_ranker
 from training.groups import Group
@@ -134,28 +134,26 @@ def test_the_labels_are_whole() -> None:
 TOWNS = ("Arden", "Bexley", "Corfe", "Dunmere", "Elmswell", "Farley", "Granby", "Hexham")
 
 
-def write_set(folder: Path, trade: str) -> None:
+def write_towns(folder: Path, trade: str) -> None:
     """A passage on each town's maker, and one on each maker; a question that needs both."""
-    (folder / "qrels").mkdir(parents=True)
-    passages, questions, qrels = [], [], ["query-id\tcorpus-id\tscore"]
+    passages: Records = []
+    questions: Records = []
+    qrels = ""
     for number, town in enumerate(TOWNS):
         maker = f"{town[:2]}wick {trade.title()}son"
         texts = [(town, f"The {trade} of {town} was made by {maker}."), (maker, f"{maker} sang.")]
         for part, (title, text) in enumerate(texts):
             passages.append({"_id": f"p{number}{part}", "title": title, "text": text})
-            qrels.append(f"q{number}\tp{number}{part}\t1")
+            qrels += f"q{number}\tp{number}{part}\t1\n"
         questions.append({"_id": f"q{number}", "text": f"What did the {trade} maker of {town} do?"})
-    for name, records in (("corpus", passages), ("queries", questions)):
-        lines = (json.dumps(record) for record in records)
-        (folder / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
-    (folder / "qrels" / "test.tsv").write_text("\n".join(qrels), "utf-8")
+    write_set(folder, passages, questions, qrels)
 
 
 @pytest.fixture(scope="module")
 def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
     bench = tmp_path_factory.mktemp("bench")
     for name, trade in (("towns", "bell"), ("talks/0", "clock"), ("talks/1", "mill")):
-        write_set(bench / name, trade)
+        write_towns(bench / name, trade)
     said: list[str] = []
     made = prepare(read_sources(bench), said.append, embedder=HashEmbedder())
     assert len(said) == 7

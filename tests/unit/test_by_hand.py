@@ -371,7 +371,6 @@ TEXTS = {
     "said": "We heard that Ada Keller said no.",
     "met": "They met A. Keller there.",
 }
-Change = tuple[str, dict[str, Any]]
 
 
 @pytest.fixture
@@ -412,7 +411,7 @@ def picture(engine: Clew) -> object:
     )
 
 
-CHANGES: dict[str, Callable[[Clew], Change]] = {
+CHANGES: dict[str, Callable[[Clew], tuple[str, dict[str, Any]]]] = {
     "merge": lambda e: (
         "merge_entities",
         {"source_id": id_of(e, "Lorne Estate"), "target_id": id_of(e, "Harrow Ford")},
@@ -516,9 +515,6 @@ def whole(engine: Clew) -> object:
     )
 
 
-Facts = list[tuple[int, int, int]]
-
-
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     texts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4),
@@ -530,7 +526,7 @@ Facts = list[tuple[int, int, int]]
 def test_merges_that_are_taken_back_leave_every_id(
     texts: list[tuple[int, int]],
     by_hand: set[int],
-    facts: Facts,
+    facts: list[tuple[int, int, int]],
     renamed: set[int],
     merges: list[tuple[int, int]],
 ) -> None:

@@ -27,9 +27,6 @@ from tests.unit.graphs import Edge, graph_of, modularity
 # --- Communities: what is planted is found, and a change touches what it must and no more.
 
 
-Sets = dict[int, frozenset[int]]
-
-
 def planted(groups: int, size: int, *, seed: int = 0, across: float = 0.5) -> list[Edge]:
     """Ties within groups of entities, some eight each, and a few across."""
     rng = np.random.default_rng(seed)
@@ -41,7 +38,7 @@ def planted(groups: int, size: int, *, seed: int = 0, across: float = 0.5) -> li
     return [(int(a), int(b), 1.0) for a, b in sorted(pairs)]
 
 
-def sets_of(found: Partition) -> Sets:
+def sets_of(found: Partition) -> dict[int, frozenset[int]]:
     members: dict[int, set[int]] = defaultdict(set)
     for community, entity in found.members.tolist():
         members[community].add(entity)
@@ -266,8 +263,8 @@ def rename(library: Library) -> None:
     library.store.rename(entity, "Zuleika")
 
 
-def forget(library: Library) -> None:
-    library.store.delete([d.id for d in library.store.documents() if d.source == "band 1"])
+def forget(library: Library, source: str = "band 1") -> None:
+    library.store.delete([d.id for d in library.store.documents() if d.source == source])
 
 
 @pytest.mark.parametrize(
@@ -298,7 +295,7 @@ def test_the_report_of_what_changed_is_made_again_and_no_other(
 def test_work_for_an_older_state_is_done_again_later(library: Library) -> None:
     """Chunks that went between the snapshot and the work are in no report."""
     snapshot, graph = library.snapshot(), library.graph()
-    library.store.delete([d.id for d in library.store.documents() if d.source == "band 0"])
+    forget(library, "band 0")
     refresh_communities(library.store, library.communities, snapshot, graph, library.vectors)
     assert library.communities.generation() == snapshot.generation < library.store.generation()
     shown = [source for c in library.communities.communities() for source in c.sources]
@@ -460,15 +457,8 @@ SENTENCES = st.lists(
 )
 
 
-def by_key(phrases: Phrases) -> dict[str, dict[int, int]]:
-    """How often by passage, by key."""
-    found: dict[str, dict[int, int]] = defaultdict(dict)
-    for phrase, passage, count in phrases.occurrences.tolist():
-        found[phrases.key(phrase)][passage] = count
-    return dict(found)
-
-
-def counted(texts: list[str]) -> dict[str, dict[int, int]]:
+def counted(texts: list[str]) -> set[tuple[str, int, int]]:
+    """Key, passage, and how often it stands there."""
     counts: dict[str, Counter[int]] = defaultdict(Counter)
     for place, text in enumerate(texts):
         words = text.split()
@@ -477,16 +467,22 @@ def counted(texts: list[str]) -> dict[str, dict[int, int]]:
                 run = words[start : start + length]
                 if not {"the", ","} & set(run):
                     counts[" ".join(run)][place] += 1
-    return {key: dict(held) for key, held in counts.items() if len(held) >= 2}
+    return {
+        (key, place, count)
+        for key, held in counts.items()
+        if len(held) >= 2
+        for place, count in held.items()
+    }
 
 
 @given(SENTENCES)
 def test_phrases_are_those_that_counting_finds(texts: list[str]) -> None:
     phrases = Phrases(texts)
-    assert by_key(phrases) == counted(texts)
+    occurrences = [tuple(row) for row in phrases.occurrences.tolist()]
+    assert {(phrases.key(phrase), *rest) for phrase, *rest in occurrences} == counted(texts)
+    assert occurrences == sorted(set(occurrences))
     lengths = [len(phrases.key(i).split()) for i in range(len(phrases.lengths))]
     assert phrases.lengths.tolist() == lengths
-    assert phrases.occurrences.tolist() == sorted(phrases.occurrences.tolist())
     assert ((phrases.independence >= 0) & (phrases.independence <= 1)).all()
 
 

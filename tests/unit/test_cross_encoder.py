@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -25,9 +23,6 @@ from tests.unit.onnx_models import CLS, PAD, SEP, VOCABULARY, Step, word_pieces,
 
 # --- Cross-encoders of a few random weights against what their graph computes.
 
-
-Array = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 POSITIONS = 12
 CONFIG: dict[str, Any] = {
@@ -54,7 +49,7 @@ def pair(question: str, text: str) -> tuple[list[int], list[int]]:
     return first + second, [0] * len(first) + [1] * len(second)
 
 
-def expected(question: str) -> Doubles:
+def expected(question: str) -> NDArray[np.float64]:
     table = numbers()[:, 0]
     logits = [
         sum(table[id_] * (1 + 2 * type_) for id_, type_ in zip(*pair(question, text), strict=True))
@@ -63,7 +58,7 @@ def expected(question: str) -> Doubles:
     return np.asarray(expit(logits))
 
 
-def numbers(outputs: int = 1) -> Array:
+def numbers(outputs: int = 1) -> NDArray[np.float32]:
     """(words, outputs): what each token adds to the logits."""
     rng = np.random.default_rng(5)
     return rng.normal(0, 0.2, (len(VOCABULARY), outputs)).astype(np.float32)
@@ -244,16 +239,6 @@ def write_files(folder: Path, *names: str) -> Path:
 
 
 @pytest.fixture
-def no_bundled_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    find = importlib.util.find_spec
-
-    def find_other(name: str) -> importlib.machinery.ModuleSpec | None:
-        return None if name == "clew_models" else find(name)
-
-    monkeypatch.setattr(importlib.util, "find_spec", find_other)
-
-
-@pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
@@ -297,8 +282,11 @@ def test_the_hub_cache_needs_no_network(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.usefixtures("offline", "no_bundled_package")
-def test_nowhere_to_be_found_says_what_was_tried_and_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("offline")
+def test_nowhere_to_be_found_says_what_was_tried_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "clew_models", None)
     with pytest.raises(ModelError) as caught:
         locate_model(BUNDLED_MODEL, tmp_path)
 

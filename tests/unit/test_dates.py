@@ -424,7 +424,6 @@ def test_a_day_starts_where_its_entry_does_and_a_passage_has_what_its_entries_sh
 # text.
 
 
-LABELLED = Path(__file__).parent.parent / "corpora" / "dates.tsv"
 HALF = 150
 
 
@@ -453,7 +452,7 @@ def meant(label: str) -> Days:
 
 
 def labelled() -> Iterator[tuple[set[Days], str]]:
-    for line in LABELLED.read_text("utf-8").splitlines():
+    for line in (CORPORA / "dates.tsv").read_text("utf-8").splitlines():
         if not line.startswith("#"):
             labels, _, text = line.partition("\t")
             yield (set() if labels == "-" else set(map(meant, labels.split()))), text

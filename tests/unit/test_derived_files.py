@@ -28,9 +28,6 @@ from clew.derived_files import (
     read_arrays,
     write_arrays,
 )
-from clew.derived_files import (
-    derived_files as part_derived_files,
-)
 from clew.graph.snapshot import Adjacency, Columns, Neighbourhood, Snapshot
 from clew.graph.snapshot_files import build, current_snapshot, write_snapshot
 from clew.ports import NearbyQuery
@@ -40,11 +37,6 @@ from clew.stores import snapshot as neighbourhood
 from clew.testing.fakes import HashEmbedder
 
 # --- derived files
-
-
-def parts() -> list[NDArray[np.float32]]:
-    numbers = np.random.default_rng(2)
-    return [numbers.random((size, 3), np.float32) for size in (5, 1, 900)]
 
 
 def written(folder: Path) -> Path:
@@ -57,7 +49,7 @@ def written(folder: Path) -> Path:
             "format": np.array(7),
             "empty": np.empty((0, 4), np.float32),
             "names": np.array(["one", "two"]),
-            "many": iter(parts()),
+            "many": (numbers.random((size, 3), np.float32) for size in (5, 1, 900)),
             "large": numbers.integers(0, 9, derived_files.BLOCK // 4),
         },
     )
@@ -445,8 +437,8 @@ def test_a_question_reads_the_store_three_times_and_makes_no_snapshot(
             assert near.search(QUESTIONS[0], strategy="graph").hits
         assert nearby.call_count == 3
     near.state.persist()
-    assert not part_derived_files(near.state.store.folder, "snapshot")
-    assert not part_derived_files(near.state.store.folder, "words")
+    for name in ("snapshot", "words"):
+        assert not derived_files.derived_files(near.state.store.folder, name)
 
 
 def test_a_large_store_has_no_snapshot_of_itself(

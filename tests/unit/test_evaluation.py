@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from math import log2
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -290,24 +290,6 @@ def make_hit(source: str, ordinal: int = 0, key: str | None = None) -> Hit:
     return Hit(chunk=chunk, score=1.0, scores={}, source="vector")
 
 
-class ScriptedEngine:
-    """Answers from a table and remembers what it was asked."""
-
-    def __init__(self, hits: dict[str, list[Hit]]) -> None:
-        self.hits = hits
-        self.asked: list[tuple[str, str, int]] = []
-
-    def search(self, question: str, *, strategy: str, limit: int) -> SearchResult:
-        self.asked.append((question, strategy, limit))
-        return SearchResult(
-            query=question,
-            strategy=strategy,
-            reason="",
-            hits=tuple(self.hits[question][:limit]),
-            context=Context(text="", citations=(), tokens=0, left_out=0),
-        )
-
-
 def whole(*names: str) -> list[Hit]:
     return [make_hit(f"{WHOLE}{name}") for name in names]
 
@@ -326,13 +308,20 @@ def test_hits_on_one_passage_collapse_to_the_best() -> None:
 
 
 def test_a_strategy_is_measured() -> None:
-    engine = ScriptedEngine(
-        {
-            "first": whole("a", "b"),
-            "second": [*whole("c", "b"), make_hit(JOINED, key="t:1")],
-            "third": [],
-        }
-    )
+    hits = {
+        "first": whole("a", "b"),
+        "second": [*whole("c", "b"), make_hit(JOINED, key="t:1")],
+        "third": [],
+    }
+
+    def search(question: str, *, strategy: str, limit: int) -> SearchResult:
+        context = Context(text="", citations=(), tokens=0, left_out=0)
+        found = tuple(hits[question][:limit])
+        return SearchResult(
+            query=question, strategy=strategy, reason="", hits=found, context=context
+        )
+
+    engine = Mock(search=Mock(wraps=search))
     seen: list[tuple[str, int, int | None]] = []
 
     row = measure_strategy(
@@ -355,8 +344,8 @@ def test_a_strategy_is_measured() -> None:
     }
     assert kinds["two hops"]["recall@2"] == 0.5
     assert seen == [("graph", 1, 3), ("graph", 2, 3), ("graph", 3, 3)]
-    asked = [(text, "graph", 30) for text in ("first", "first", "second", "third")]
-    assert engine.asked == asked
+    asked = ("first", "first", "second", "third")
+    assert engine.search.mock_calls == [call(text, strategy="graph", limit=30) for text in asked]
 
 
 @pytest.mark.parametrize(
@@ -701,31 +690,13 @@ def test_a_judge_that_says_nothing_judges_nothing(reply: str, says: bool | None)
 # --- shown
 
 
-class Page(HTMLParser):
-    """What a page is made of."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.reaches_out: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note the tag, and whatever would fetch something."""
-        self.tags.append(tag)
-        self.reaches_out += [name for name, _ in attrs if name in ("src", "href", "action")]
-
-
 def test_the_page_needs_nothing_else(evaluated: Evaluated) -> None:
     report = evaluated()
     report["rows"][0]["answer"] = "<script>alert(1)</script>"
     text = to_page([report])
-    page = Page()
-    page.feed(text)
 
-    assert page.tags.count("svg") == 3
-    assert "script" not in page.tags
-    assert page.reaches_out == []
-    assert not re.search(r"https?://|url\(|@import", text)
+    assert text.count("<svg") == 3
+    assert not re.search(r"(?i)<script|\b(src|href|action)\s*=|https?://|url\(|@import", text)
     assert "&lt;script&gt;" in text
     (measures, *_) = to_answers_table(report).columns
     for name in ("exact match", "citation recall", "community cohesion"):

@@ -384,29 +384,19 @@ class _NoNames:
         return {}
 
 
-def _analysis(snapshot: Snapshot, question: str = SIGNALS_QUESTION) -> Analysis:
-    return analyse(question, make_vector(question), snapshot, _NoNames())
-
-
 def _vectors() -> Vectors:
     return np.array([make_vector(text) for _, _, text in PASSAGES])
 
 
-def _read(
-    snapshot: Snapshot, channels: ChannelScores, question: str = SIGNALS_QUESTION
-) -> FirstStageFeatures:
-    vectors = _vectors()
-    reader = VectorReader(lambda ids: vectors[snapshot.rows(ids)])
-    return read_first_stage_features(_analysis(snapshot, question), snapshot, channels, reader)
-
-
-def _everything(snapshot: Snapshot, allowed: list[bool] | None = None) -> ChannelScores:
-    scores = _vectors() @ make_vector(SIGNALS_QUESTION)
+def _read(snapshot: Snapshot) -> FirstStageFeatures:
+    """Of all passages; no word is looked up."""
+    vectors, question = _vectors(), make_vector(SIGNALS_QUESTION)
+    scores = vectors @ question
     order = np.argsort(-scores, kind="stable")
-    mask = None if allowed is None else np.array(allowed)
-    if mask is not None:
-        order = order[mask[order]]
-    return ChannelScores(Ranked(order, scores[order]), Ranked(*NOTHING), mask)
+    channels = ChannelScores(Ranked(order, scores[order]), Ranked(*NOTHING), None)
+    analysis = analyse(SIGNALS_QUESTION, question, snapshot, _NoNames())
+    reader = VectorReader(lambda ids: vectors[snapshot.rows(ids)])
+    return read_first_stage_features(analysis, snapshot, channels, reader)
 
 
 def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]) -> list[float]:
@@ -439,7 +429,7 @@ def test_keyword_scores_are_bm25_of_passages_and_of_windows(snapshot: Snapshot) 
         ]
         for i in range(len(PASSAGES))
     ]
-    found = _read(snapshot, _everything(snapshot))
+    found = _read(snapshot)
     question = list(dict.fromkeys(terms(SIGNALS_QUESTION)))
     rows = np.arange(snapshot.size)
     for texts, scores in (
@@ -452,16 +442,16 @@ def test_keyword_scores_are_bm25_of_passages_and_of_windows(snapshot: Snapshot) 
 def test_what_common_words_leave_out_is_scored_by_all_words(
     snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = _read(snapshot, _everything(snapshot))
+    whole = _read(snapshot)
     monkeypatch.setattr(keyword_scores, "READ", 2)
-    limited = _read(snapshot, _everything(snapshot))
+    limited = _read(snapshot)
     rows = np.arange(snapshot.size)
     assert limited.keyword_scores[rows] == pytest.approx(whole.keyword_scores[rows])
     assert limited.window_keyword_scores[rows] == pytest.approx(whole.window_keyword_scores[rows])
 
 
 def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
-    found = _read(snapshot, _everything(snapshot))
+    found = _read(snapshot)
     rankings = (found.vector, found.keyword, found.window_vector, found.window_keyword)
     rows = np.arange(snapshot.size)
     assert found.prior[rows] == pytest.approx(sum(r.prior()[rows] for r in rankings) / 4)

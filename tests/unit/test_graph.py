@@ -221,22 +221,19 @@ def _dense(
     snapshot: Snapshot, passages: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float64]], list[int]]:
     """Transition matrix among passages, then entities, and the entities; columns are origins."""
-    edges = {}
+    weights = np.zeros((snapshot.size, len(snapshot.entity_ids)))
     for chunk in range(snapshot.size):
         start, end = snapshot.passage_entities.starts[chunk : chunk + 2]
-        for at in range(start, end):
-            edges[chunk, int(snapshot.passage_entities.items[at])] = float(
-                snapshot.weights(np.array([at]))[0]
-            )
-    here = passages.tolist()
-    entities = sorted({e for c, e in edges if c in here})
-    matrix = np.zeros((len(here) + len(entities),) * 2)
-    for (chunk, entity), weight in edges.items():
-        if chunk in here:
-            p, e = here.index(chunk), len(here) + entities.index(entity)
-            matrix[e, p] = weight / sum(w for (c, _), w in edges.items() if c == chunk)
-            matrix[p, e] = weight / sum(w for (_, x), w in edges.items() if x == entity)
-    return matrix, entities
+        entities = snapshot.passage_entities.items[start:end]
+        weights[chunk, entities] = snapshot.weights(np.arange(start, end))
+    here = np.flatnonzero(weights[passages].any(axis=0))
+    ties = weights[np.ix_(passages, here)]
+    of_passages, of_entities = weights[passages].sum(axis=1), weights[:, here].sum(axis=0)
+    size, cut = len(passages) + len(here), len(passages)
+    matrix = np.zeros((size, size))
+    matrix[cut:, :cut] = (ties / np.where(of_passages > 0, of_passages, 1)[:, None]).T
+    matrix[:cut, cut:] = ties / of_entities
+    return matrix, here.tolist()
 
 
 mention_lists = st.lists(
