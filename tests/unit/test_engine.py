@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -21,11 +21,7 @@ from clew.operations.toolbox import OPERATIONS
 from clew.search.pipeline import STRATEGIES
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Document
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Document, Vectors
 
 # --- The engine as a user of the library meets it, with a light embedder.
 
@@ -33,8 +29,11 @@ if TYPE_CHECKING:
 TOWER = (
     "# Tower of Vell\n\nThe Tower of Vell was finished in 1820. Ada Morn built its great clock.\n"
 )
-MORN = "# Ada Morn\n\nAda Morn came from Lisse. She was an apprentice of Piet Oss.\n"
-OSS = "# Piet Oss\n\nPiet Oss kept a workshop by the canal for thirty years.\n"
+NOTES = {
+    "tower.md": TOWER,
+    "morn.md": "# Ada Morn\n\nAda Morn came from Lisse. She was an apprentice of Piet Oss.\n",
+    "oss.md": "# Piet Oss\n\nPiet Oss kept a workshop by the canal for thirty years.\n",
+}
 QUESTION = "Whose apprentice built the clock of the Tower of Vell?"
 
 
@@ -65,7 +64,7 @@ def engine(tmp_path: Path, embedder: CountingEmbedder) -> Iterator[clew.Clew]:
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     folder.mkdir()
-    for name, text in (("tower.md", TOWER), ("morn.md", MORN), ("oss.md", OSS)):
+    for name, text in NOTES.items():
         (folder / name).write_text(text)
     return folder
 
