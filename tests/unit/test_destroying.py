@@ -31,6 +31,7 @@ from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.types import Document, NewEntity, file_source, record_source, source_path
+from tests.unit.files import write
 
 # --- What destroys names exactly what it destroys: by each way, the one that was named goes.
 
@@ -544,17 +545,22 @@ def test_a_root_that_is_missing_or_empty_drops_nothing_and_says_so(
     assert [skipped.source for skipped in report.skipped] == [str(given)]
 
 
-def test_what_a_caller_gave_is_never_pruned(engine: clew.Clew, tmp_path: Path, quick: None) -> None:
-    (tmp_path / "ada.md").write_text("Ada Morn repairs clocks.")
-    engine.add("Piet Oss built the tower.", source=str(tmp_path / "given.md"))
-    made = Document(source=str(tmp_path / "made.md"), text="Brida Kall sails.")
-    engine.documents.add_documents([made])
-    (tmp_path / "piet.md").write_text("Piet Oss built the tower.")
-    engine.index([tmp_path / "ada.md", tmp_path / "piet.md"])
-    (tmp_path / "piet.md").unlink()
-    assert engine.documents.preview([tmp_path]).gone == (str(tmp_path / "piet.md"),)
-    assert engine.index([tmp_path], prune=True).pruned == 1
-    assert held(engine) == {str(tmp_path / name) for name in ("ada.md", "given.md", "made.md")}
+def test_what_a_caller_gave_and_what_lies_elsewhere_is_never_pruned(
+    engine: clew.Clew, tmp_path: Path, quick: None
+) -> None:
+    folder, gone, elsewhere = tmp_path / "a", tmp_path / "a" / "gone.md", tmp_path / "other.md"
+    write(folder, "ada.md", text="Ada Morn repairs clocks.")
+    for file in (gone, elsewhere):
+        file.write_text(f"Piet Oss built the tower of {file.stem}.")
+    engine.add("Piet Oss built the tower.", source=str(folder / "given.md"))
+    engine.add_documents([Document(source=str(folder / "made.md"), text="Brida Kall sails.")])
+    engine.index([folder / "ada.md", gone, elsewhere])
+    for file in (gone, elsewhere):
+        file.unlink()
+    assert engine.documents.preview([folder]).gone == (str(gone),)
+    assert [engine.index([folder], prune=prune).pruned for prune in (False, True)] == [0, 1]
+    kept = {str(folder / name) for name in ("ada.md", "given.md", "made.md")}
+    assert held(engine) == {*kept, str(elsewhere)}
 
 
 def test_a_text_that_a_file_takes_the_place_of_goes_with_the_file(

@@ -97,19 +97,6 @@ def test_what_cannot_be_read_is_reported_and_what_was_there_stays(
     assert "apprentice of Piet Oss" in engine.documents.text("morn.md")
 
 
-def test_prune_drops_what_is_gone_below_the_folder_alone(
-    engine: clew.Clew, folder: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("Something of Brida Kall.")
-    engine.index([folder, other])
-    other.unlink()
-    (folder / "oss.md").unlink()
-    assert engine.index([folder]).pruned == 0
-    assert engine.index([folder], prune=True).pruned == 1
-    assert {d.title for d in engine.documents.list()} == {"Tower of Vell", "Ada Morn", "other"}
-
-
 def test_a_record_that_vanished_from_its_file_is_dropped_where_that_is_wanted(
     engine: clew.Clew, tmp_path: Path
 ) -> None:

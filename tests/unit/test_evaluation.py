@@ -178,17 +178,6 @@ def test_questions_without_gold_are_left_out_and_unknown_ids_counted(folder: Pat
     assert (dataset.unknown_questions, dataset.unknown_passages) == (2, 1)
 
 
-def test_the_same_documents_have_the_same_digests(folder: Path) -> None:
-    before = {document.source: document.sha256 for document in load_beir(folder).documents}
-    write_set(
-        folder, [BEIR_PASSAGES[0] | {"text": "Ben: so-so"}, *BEIR_PASSAGES[1:]], QUESTIONS, QRELS
-    )
-    after = {document.source: document.sha256 for document in load_beir(folder).documents}
-
-    changed = [source for source in before if before[source] != after[source]]
-    assert changed == ["tiny/corpus.jsonl#part_of=1"]
-
-
 def test_another_split(folder: Path) -> None:
     (folder / "qrels" / "dev.tsv").write_text("q1\tp1\t1\n", "utf-8")
 

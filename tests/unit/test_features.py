@@ -418,7 +418,12 @@ def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]
     return scores
 
 
-def test_keyword_scores_are_bm25_of_passages_and_of_windows(snapshot: Snapshot) -> None:
+@pytest.mark.parametrize("most", [keyword_scores.READ, 2])
+def test_keyword_scores_are_bm25_of_passages_and_of_windows(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """What common words leave out is scored by all words, too."""
+    monkeypatch.setattr(keyword_scores, "READ", most)
     passages = [terms(f"{title} {text}") for _, title, text in PASSAGES]
     windows = [
         [
@@ -437,17 +442,6 @@ def test_keyword_scores_are_bm25_of_passages_and_of_windows(snapshot: Snapshot) 
         (windows, found.window_keyword_scores),
     ):
         assert scores[rows] == pytest.approx(_bm25(texts, question, passages), rel=1e-5)
-
-
-def test_what_common_words_leave_out_is_scored_by_all_words(
-    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = _read(snapshot)
-    monkeypatch.setattr(keyword_scores, "READ", 2)
-    limited = _read(snapshot)
-    rows = np.arange(snapshot.size)
-    assert limited.keyword_scores[rows] == pytest.approx(whole.keyword_scores[rows])
-    assert limited.window_keyword_scores[rows] == pytest.approx(whole.window_keyword_scores[rows])
 
 
 def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
