@@ -122,10 +122,8 @@ def test_types_are_written_one_way(wording: str, expected: str) -> None:
 
 
 def test_every_way_of_asking_finds_an_observation(engine: clew.Clew) -> None:
-    engine.entities.memory.add_entities(
-        [ANNA], [["Anna Morn keeps seven beehives behind the mill."]]
-    )
-    engine.entities.memory.add_entities([VELL], [["Vell lies on the river Lorne."]])
+    told = ["Anna Morn keeps seven beehives behind the mill."], ["Vell lies on the river Lorne."]
+    engine.entities.memory.add_entities([ANNA, VELL], told)
     for strategy in STRATEGIES:
         found = engine.search("How many beehives does Anna Morn keep?", strategy=strategy)
         assert "beehives" in found.context.text, strategy

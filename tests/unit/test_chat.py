@@ -399,7 +399,6 @@ def test_what_cannot_be_said_is_refused_and_not_kept(talks: Start, text: str) ->
 
 CALLS = {"call_a": "clock of Vell", "call_b": "Ada Morn"}
 """Queries of the tool `search`, by the ids of the calls."""
-ANSWER = "It was Ada Morn."
 WIRES: dict[str, tuple[str, str, Any]] = {
     "openai": ("/v1", "/v1/responses", ResponseStreamEvent),
     "anthropic": ("", "/v1/messages", RawMessageStreamEvent),
@@ -436,7 +435,7 @@ def test_two_calls_their_answers_and_the_answer(
     with clew.open(settings=settings, embedder=HashEmbedder()) as store:
         turn = store.chat().say("Who built the clock?")
 
-    assert (turn.text, turn.notes) == (ANSWER, ())
+    assert (turn.text, turn.notes) == ("It was Ada Morn.", ())
     assert [(call.ok, call.arguments) for call in turn.calls] == [
         (True, {"query": query}) for query in CALLS.values()
     ]
