@@ -513,9 +513,9 @@ THEMES = "What are the main themes?"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Notes, and a table of far more rows of the same year."""
-    folder = tmp_path_factory.mktemp("files")
+def store_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of notes, and of a table of far more rows of the same year."""
+    folder, place = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("store")
     rows = [
         f"2025-{1 + n % 12:02}-{1 + n % 27:02},O-{1000 + n},{('Quay Books', 'Lind Bakery')[n % 2]}"
         for n in range(60)
@@ -523,12 +523,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "orders.csv").write_text("\n".join(["date,order,customer", *rows]), "utf-8")
     for name, text in NOTES.items():
         (folder / name).write_text(text, "utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def store_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("store")
     with opened(place) as engine:
         engine.index([folder])
     return place

@@ -97,12 +97,20 @@ class SearchResources:
         return pairwise_features(evidence, self.snapshot, self.vectors[evidence.rows], first)
 
 
-def _library(folder: Path, texts: Sequence[tuple[str, str]]) -> SearchResources:
+def _store(
+    folder: Path, texts: Sequence[tuple[str, str]], names: Sequence[str] = ()
+) -> SqliteStore:
+    """Titles and texts; where there are names, each text is about its title."""
     store = SqliteStore(folder, embedder=EMBEDDER)
     with store.batch():
         for number, (title, text) in enumerate(texts):
-            about = [(title, "name")] if title else []
-            store.save(make_entry(f"{number:03}", text, title=title, names=NAMES, about=about))
+            about = [(title, "name")] if title and names else []
+            store.save(make_entry(f"{number:03}", text, title=title, names=names, about=about))
+    return store
+
+
+def _library(folder: Path, texts: Sequence[tuple[str, str]]) -> SearchResources:
+    store = _store(folder, texts, NAMES)
     embedder = HashEmbedder()
     vectors = embedder.embed_documents([f"{title}\n{text}" for title, text in texts])
     return SearchResources(store, build(store), vectors, embedder)
@@ -304,10 +312,7 @@ def random_texts(seed: int) -> list[tuple[str, str]]:
 def look(
     folder: Path, texts: list[tuple[str, str]], question: str
 ) -> tuple[Snapshot, Analysis, dict[str, list[float]]]:
-    with closing(SqliteStore(folder, embedder=EMBEDDER)) as store:
-        with store.batch():
-            for number, (title, text) in enumerate(texts):
-                store.save(make_entry(f"{number:03}", text, title=title))
+    with closing(_store(folder, texts)) as store:
         snapshot = build(store)
         analysis = analyse(question, np.ones(1, np.float32), snapshot, store)
     rows = np.arange(snapshot.size)
@@ -469,10 +474,8 @@ BRIDGE_QUESTION = "Where was the woman born who built the Skerrow Clock?"
 
 @pytest.fixture(scope="module")
 def bridge_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BridgeSearchResources]:
-    with closing(SqliteStore(tmp_path_factory.mktemp("bridge"), embedder=EMBEDDER)) as store:
-        for title, text in BRIDGE_TEXTS:
-            about = [(title, "name")]
-            store.save(make_entry(title, text, title=title, names=BRIDGE_NAMES, about=about))
+    folder = tmp_path_factory.mktemp("bridge")
+    with closing(_store(folder, BRIDGE_TEXTS, BRIDGE_NAMES)) as store:
         yield store, build(store)
 
 
@@ -567,8 +570,7 @@ MANY_NAMES = [f"Name{chr(97 + i)}" for i in range(KEPT + 5)]
 def test_what_is_followed_from_a_seed_is_bounded(
     tmp_path: Path, text: str, names: list[str], kept: int
 ) -> None:
-    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
-        store.save(make_entry("one", text, names=["Ada Morn", *names]))
+    with closing(_store(tmp_path, [("", text)], ["Ada Morn", *names])) as store:
         found = _bridge_names((store, build(store)), "Whom did Ada Morn meet?", [0])
     assert len(found) == kept
 
