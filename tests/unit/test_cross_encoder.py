@@ -19,6 +19,7 @@ from clew.models.locate import BUNDLED_MODEL, locate_model
 from clew.ports import Reranker
 from clew.settings import RerankSettings, Settings
 from clew.wiring import make_reranker
+from tests.unit.files import write
 from tests.unit.onnx_models import CLS, PAD, SEP, VOCABULARY, Step, word_pieces, write_graph
 
 # --- Cross-encoders of a few random weights against what their graph computes.
@@ -231,13 +232,6 @@ def test_the_settings_choose_the_reranker() -> None:
 COMMIT = "0" * 40
 
 
-def write_files(folder: Path, *names: str) -> Path:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("{}")
-    return folder
-
-
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -245,14 +239,15 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("weights", ["onnx/model.onnx", "model.onnx"])
 def test_a_directory(tmp_path: Path, weights: str) -> None:
-    folder = write_files(tmp_path / "mine", "tokenizer.json", "config.json", weights)
+    folder = tmp_path / "mine"
+    write(folder, "tokenizer.json", "config.json", weights)
     files = locate_model(str(folder))
     assert (files.name, files.private) == ("mine", True)
     assert (files.weights, files.tokenizer) == (folder / weights, folder / "tokenizer.json")
 
 
 def test_an_incomplete_directory_says_what_it_lacks(tmp_path: Path) -> None:
-    write_files(tmp_path / "mine", "config.json")
+    write(tmp_path / "mine", "config.json")
 
     with pytest.raises(
         ModelError, match=r"incomplete: it lacks tokenizer\.json, onnx/model\.onnx or model\.onnx"
@@ -271,9 +266,8 @@ def test_the_hub_cache_needs_no_network(tmp_path: Path) -> None:
     """A snapshot as the hub's own library keeps it."""
     repository = tmp_path / "models--owner--model"
     snapshot = repository / "snapshots" / COMMIT
-    write_files(snapshot, "onnx/model.onnx", "tokenizer.json", "config.json")
-    write_files(repository, "refs/main")
-    (repository / "refs/main").write_text(COMMIT)
+    write(snapshot, "onnx/model.onnx", "tokenizer.json", "config.json")
+    write(repository, "refs/main", text=COMMIT)
     files = locate_model("owner/model", tmp_path)
     assert (files.name, files.weights, files.private) == (
         "owner/model",

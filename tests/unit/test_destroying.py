@@ -131,17 +131,6 @@ def test_a_name_that_two_documents_have_is_neither(
 # --- the command line
 
 
-def run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
-) -> tuple[int, str, str]:
-    """Exit status, output and errors of a command that nobody watches."""
-    monkeypatch.setattr("sys.argv", ["clew", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    shown = capsys.readouterr()
-    return int(ended.value.code or 0), shown.out, shown.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "left", "said"),
     [
@@ -178,10 +167,13 @@ def test_a_command_deletes_what_it_names_and_asks_for_several(
         for source in ("1", "2", "12", "dd/ab.md"):
             engine.add(f"Ada Morn wrote {source}.", source=source, title=source)
 
-    status, out, errors = run(capsys, monkeypatch, "delete", *arguments, "--store", place)
+    monkeypatch.setattr("sys.argv", ["clew", "delete", *arguments, "--store", place])
+    with pytest.raises(SystemExit) as ended:
+        main()
 
-    assert said in " ".join(re.sub("[│╭╮╰╯─]", " ", out + errors).split())
-    assert (status == 0) == out.endswith(" deleted\n")
+    shown = capsys.readouterr()
+    assert said in " ".join(re.sub("[│╭╮╰╯─]", " ", shown.out + shown.err).split())
+    assert (not ended.value.code) == shown.out.endswith(" deleted\n")
     with clew.open(place, embedder=HashEmbedder()) as engine:
         assert held(engine) == left
 
@@ -522,27 +514,31 @@ def test_files_are_pruned_by_the_bytes_of_their_names(
         }
 
 
-@pytest.mark.parametrize("kind", ["missing", "empty", "empty folders", "one file"])
+def emptied(root: Path) -> None:
+    shutil.rmtree(root)
+    root.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("given", "lose"),
+    [
+        ("disk", lambda root: root.rename(root.with_name("away"))),
+        ("disk", emptied),
+        ("disk", lambda root: [file.unlink() for file in root.rglob("*.md")]),
+        ("disk/a.md", lambda root: (root / "a.md").unlink()),
+    ],
+    ids=["missing", "empty", "empty folders", "one file"],
+)
 def test_a_root_that_is_missing_or_empty_drops_nothing_and_says_so(
-    kind: str, engine: clew.Clew, tmp_path: Path, quick: None
+    given: str, lose: Callable[[Path], object], engine: clew.Clew, tmp_path: Path, quick: None
 ) -> None:
-    root = tmp_path / "disk"
-    (root / "inner").mkdir(parents=True)
-    (root / "ada.md").write_text("Ada Morn repairs clocks.")
-    (root / "inner" / "piet.md").write_text("Piet Oss built the tower.")
-    engine.index([root], prune=True)
+    write(tmp_path, "disk/a.md", "disk/inner/b.md", text="Ada Morn repairs clocks.")
+    engine.index([tmp_path / "disk"], prune=True)
     before = held(engine)
-    given = root / "ada.md" if kind == "one file" else root
-    if kind == "missing":
-        root.rename(tmp_path / "away")
-    else:
-        for file in root.rglob("*.md") if root == given else [given]:
-            file.unlink()
-    if kind == "empty":
-        (root / "inner").rmdir()
-    report = engine.index([given], prune=True)
+    lose(tmp_path / "disk")
+    report = engine.index([tmp_path / given], prune=True)
     assert (report.pruned, held(engine)) == (0, before)
-    assert [skipped.source for skipped in report.skipped] == [str(given)]
+    assert [skipped.source for skipped in report.skipped] == [str(tmp_path / given)]
 
 
 def test_what_a_caller_gave_and_what_lies_elsewhere_is_never_pruned(
