@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew import Clew
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.indexing.linking import suggest_merges
 from clew.indexing.manual_graph import Created, check_type, snake_case, written_relation
@@ -372,7 +371,7 @@ TEXTS = {
 
 
 @pytest.fixture
-def undo_engine(engine: Clew) -> Clew:
+def undo_engine(engine: clew.Clew) -> clew.Clew:
     engine.add_documents([Document(source=source, text=text) for source, text in TEXTS.items()])
     one = stated(engine)
     engine.entities.add_relation(
@@ -381,18 +380,18 @@ def undo_engine(engine: Clew) -> Clew:
     return engine
 
 
-def stated(engine: Clew) -> Any:  # noqa: ANN401 - a row
+def stated(engine: clew.Clew) -> Any:  # noqa: ANN401 - a row
     reed = engine.entities.get("Jonas Reed").id
     return next(
         r for r in engine.store.relations([reed]) if r.chunk_id and r.relation_type != "admires"
     )
 
 
-def id_of(engine: Clew, name: str) -> int:
+def id_of(engine: clew.Clew, name: str) -> int:
     return engine.entities.get(name).id
 
 
-def picture(engine: Clew) -> object:
+def picture(engine: clew.Clew) -> object:
     """All that a reader sees, ids of entities that were split off anew left out."""
     entities = engine.store.entities(sorted({a.entity_id for a in engine.store.aliases()}))
     names = {e.id: e.name for e in entities}
@@ -409,7 +408,7 @@ def picture(engine: Clew) -> object:
     )
 
 
-CHANGES: dict[str, Callable[[Clew], tuple[str, dict[str, Any]]]] = {
+CHANGES: dict[str, Callable[[clew.Clew], tuple[str, dict[str, Any]]]] = {
     "merge": lambda e: (
         "merge_entities",
         {"source_id": id_of(e, "Lorne Estate"), "target_id": id_of(e, "Harrow Ford")},
@@ -458,7 +457,7 @@ CHANGES: dict[str, Callable[[Clew], tuple[str, dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_taken_back_leaves_no_trace(undo_engine: Clew, change: str) -> None:
+def test_what_is_taken_back_leaves_no_trace(undo_engine: clew.Clew, change: str) -> None:
     before = picture(undo_engine)
     tool, arguments = CHANGES[change](undo_engine)
     assert not undo_engine.tools.call(tool, arguments).is_error
@@ -474,7 +473,7 @@ def test_what_is_taken_back_leaves_no_trace(undo_engine: Clew, change: str) -> N
     assert picture(undo_engine) == before
 
 
-def test_whoever_may_not_do_it_may_not_undo_it(undo_engine: Clew) -> None:
+def test_whoever_may_not_do_it_may_not_undo_it(undo_engine: clew.Clew) -> None:
     tool, arguments = CHANGES["rename"](undo_engine)
     undo_engine.tools.call(tool, arguments)
     entry = undo_engine.maintenance.audit(limit=1)[0].id
@@ -492,7 +491,7 @@ NAMES = ("Ann Lake", "Bo Field", "Cy Marsh", "Di Brook", "Ed Stone")
 KINDS = ("admires", "owes", "lives_in")
 
 
-def whole(engine: Clew) -> object:
+def whole(engine: clew.Clew) -> object:
     """Each entity, name, relation, mention and rule, with its id.
 
     Whether an entity was made by hand aside: one that took in another that was stays so, since a

@@ -22,7 +22,6 @@ import clew
 from benchmarks.recorded import RecordedExtraction, RecordedLanguageModel
 from clew.errors import InputError, ReplyError, SettingsError
 from clew.indexing.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
-from clew.library import Clew
 from clew.plugins.llm import descriptions as subjects
 from clew.plugins.llm.contexts import stretch_of
 from clew.plugins.llm.descriptions import UNSUPPORTED
@@ -85,7 +84,7 @@ def folder(tmp_path: Path) -> Path:
 @contextmanager
 def opened(
     folder: Path, model: LanguageModel | None = None, chunk_tokens: int = 24, **llm: object
-) -> Iterator[Clew]:
+) -> Iterator[clew.Clew]:
     """A store that is sound in the end, whatever was added and taken back."""
     split = {"chunk_tokens": chunk_tokens, "section_tokens": 200, "overlap": 0}
     settings = load_settings(store=folder, llm=llm, split=split)
@@ -94,7 +93,7 @@ def opened(
         assert store.maintenance.check().problems == ()
 
 
-def facts(store: Clew) -> set[tuple[str, str, str]]:
+def facts(store: clew.Clew) -> set[tuple[str, str, str]]:
     """What a model stated."""
     rows = store.store.relations_by_id([int(i) for i in store.store.relation_rows().ids])
     made = [row for row in rows if row.extractor == "model"]
@@ -102,7 +101,7 @@ def facts(store: Clew) -> set[tuple[str, str, str]]:
     return {(names[r.from_entity_id], r.relation_type, names[r.to_entity_id]) for r in made}
 
 
-def content(store: Clew) -> list[object]:
+def content(store: clew.Clew) -> list[object]:
     """All that the store says of names and relations, and how it ranks."""
     rows = store.store.relations_by_id([int(i) for i in store.store.relation_rows().ids])
     hits = [
@@ -327,7 +326,7 @@ def contexts_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def rows(store: Clew) -> list[object]:
+def rows(store: clew.Clew) -> list[object]:
     """All that hangs on passages, but for their ids."""
     chunks = store.documents.chunks("diary.md")
     ids = [chunk.id for chunk in chunks]
@@ -578,7 +577,7 @@ def description_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def shown(store: Clew) -> dict[str, tuple[str, Description | None]]:
+def shown(store: clew.Clew) -> dict[str, tuple[str, Description | None]]:
     """Name and description of all that can have one, by what it is."""
     found: dict[str, tuple[str, Description | None]] = {}
     for info in store.documents.list():
@@ -594,12 +593,12 @@ def shown(store: Clew) -> dict[str, tuple[str, Description | None]]:
     return found
 
 
-def passage(store: Clew, public_id: str) -> str:
+def passage(store: clew.Clew, public_id: str) -> str:
     document, _, ordinal = public_id.rpartition("#")
     return next(c.text for c in store.store.document_chunks(document) if c.ordinal == int(ordinal))
 
 
-def told(store: Clew) -> list[tuple[str, Description]]:
+def told(store: clew.Clew) -> list[tuple[str, Description]]:
     """What is said of documents, entities and topics, with what it is said of."""
     kinds = ("document log", "entity", "topic")
     found = [(name, said) for name, (_, said) in shown(store).items() if name.startswith(kinds)]
@@ -782,7 +781,7 @@ def test_a_doubtful_link_is_put_to_the_model_with_both_contexts(tmp_path: Path) 
 def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:
     """Of the same texts in one folder: neither cache nor figures nor failures tell."""
 
-    def tenant(name: str, model: ScriptedLanguageModel) -> Clew:
+    def tenant(name: str, model: ScriptedLanguageModel) -> clew.Clew:
         settings = load_settings(store=tmp_path, namespace=name, split={"chunk_tokens": 40})
         store = clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
         for number in range(4):

@@ -23,7 +23,6 @@ from rich.console import Console
 
 import clew
 from clew.errors import InputError, MissingExtraError, ModelError, SettingsError
-from clew.library import Clew
 from clew.plugins.evaluation.answers import (
     PROMPT_HASH,
     cohesion,
@@ -583,8 +582,8 @@ def evaluated(answers_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         most: int = 0,
         **options: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401 - whatever `by` makes
-        def opened(*, store: object, settings: Settings) -> Clew:
-            return Clew(settings, embedder=HashEmbedder(), language_model=model)
+        def opened(*, store: object, settings: Settings) -> clew.Clew:
+            return clew.Clew(settings, embedder=HashEmbedder(), language_model=model)
 
         monkeypatch.setattr(clew, "open", opened)
         settings = load_settings(store=tmp_path / "store", llm={"max_tokens_spent": most})
