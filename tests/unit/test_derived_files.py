@@ -240,7 +240,8 @@ def _files(engine: clew.Clew) -> list[Path]:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+    settings = load_settings(search={"cache": 0})  # each question is ranked anew
+    with clew.open(tmp_path, settings=settings, embedder=HashEmbedder()) as engine:
         engine.add("Ada Morn built a clock.", source="a")
         engine.add("Piet Oss taught Ada Morn.", source="b")
         yield engine
