@@ -48,6 +48,8 @@ SURELY = 0.5
 """Of the sureness of the surest passage that was read, at least, has what is quoted as ranked."""
 _NEAR_BEST = 0.5
 """Of the confidence of the best passage, at least, has the one whose sentence is quoted."""
+_FIELD = re.compile(r"[^\n:]{1,40}: ")
+"""How a line of a record begins."""
 _MARK = re.compile(r"^(?:#+|[-*+•])\s+")
 """What opens a heading or an item of a list."""
 PASSAGES_ALONE = "no sentence is sure to answer; the nearest passages are shown"
@@ -114,6 +116,10 @@ def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStateme
     if answer is None:
         return None
     start, end = answer
+    parts = [text[a:b] for a, b in sentences(text)]
+    if len(text) <= SAID and all(map(_FIELD.match, parts)):
+        # A record says nothing in parts: a price without its thing.
+        start, end = first, hit.chunk.end
     words = text[start - first : end - first]
     return AnswerStatement(
         text=statement_text(_MARK.sub("", words)),
