@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
@@ -22,12 +21,10 @@ from clew.operations.toolbox import OPERATIONS as REGISTRY
 from clew.request_end import RequestEndedError, go_on, request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.types import Vector, Vectors
 from clew.web.app import mount
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, NEW, OLD, TOKENS, Served, served
-
-if TYPE_CHECKING:
-    from clew.types import Vector, Vectors
 
 TEXTS = {f"{n}.md": f"Jonas Reed {n} built the mill of Harrow Ford {n}." for n in range(40)}
 ASKED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,8 +17,21 @@ from clew.search.channels import Ranking
 from clew.search.options import Options
 from clew.search.session import QuerySession
 from clew.testing.fakes import HashEmbedder
+from clew.types import Vector
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+class SlowEmbedder(HashEmbedder):
+    """Embeds no question before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = threading.Event()
+
+    def embed_query(self, text: str) -> Vector:
+        assert self.let.wait(30)
+        return super().embed_query(text)
 
 
 def day(text: str) -> datetime:

@@ -7,12 +7,12 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import httpx2
@@ -33,10 +33,6 @@ from clew.operations.toolbox import OPERATIONS as INFERENCE_TOOLS
 from clew.settings import ServeSettings, Settings, load_settings
 from clew.types import document_id
 from tests.unit.mcp_tools import TOOLS, address_of, engine_in, settings_for, token_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
 
 # --- Who may do what over HTTP: a real server in a thread, callers with tokens of two
 # namespaces.

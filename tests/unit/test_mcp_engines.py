@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import pytest
@@ -25,18 +25,16 @@ from clew.mcp import calls as pool
 from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
+from clew.search.options import Options
 from clew.search.pipeline import STRATEGIES
+from clew.search.session import SearchResources
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.types import SearchResult
+from tests.unit.asked import SlowEmbedder
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 from tests.unit.test_ask import BUILT, QUESTION, said
-from tests.unit.test_mcp_access import ALICE, BOB, CAROL, TOKENS, served
-
-if TYPE_CHECKING:
-    from clew.search.options import Options
-    from clew.search.session import SearchResources
-    from clew.types import SearchResult, Vector
-
+from tests.unit.test_mcp_access import ALICE, CAROL, TOKENS, served
 
 # --- `POST /ask`: answers as they are written, over a real server in a thread.
 
@@ -124,33 +122,6 @@ def test_where_nobody_listens_the_model_is_not_read_on(tmp_path: Path) -> None:
         while not model.left.wait(0.1):
             model.go_on.release()
         assert model.written < len(whole) // 8
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder, model = tmp_path_factory.mktemp("small"), ScriptedLanguageModel([REPLY])
-    with site(folder, model, body_megabytes=0.05) as url:
-        yield url
-
-
-@pytest.mark.parametrize(
-    ("token", "query", "body", "status", "says"),
-    [
-        (None, "", {"query": QUESTION}, 401, "error"),
-        (BOB[0], "?namespace=mills", {"query": QUESTION}, 400, "mills"),
-        (ALICE[0], "", {"query": QUESTION, "namespaces": ["bells"]}, 400, "bells"),
-        (ALICE[0], "", {"query": ""}, 400, "query"),
-        (ALICE[0], "", {"query": QUESTION, "model": "other"}, 400, "model"),
-        (ALICE[0], "", [1], 400, "object"),
-        (ALICE[0], "", {"query": "x" * 60_000}, 413, "larger"),
-    ],
-)
-def test_what_is_refused(
-    small: str, token: str | None, query: str, body: object, status: int, says: str
-) -> None:
-    answer = post(small + query, token, body)
-
-    assert (answer.status_code, says in answer.text) == (status, True)
 
 
 # --- The pool of engines: one a namespace, one model, closed when idle and when all is over.
@@ -408,18 +379,6 @@ NOTES = {
     "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
     "bell": "Edda Rowe cast the bell of Port Anselm.",
 }
-
-
-class SlowEmbedder(HashEmbedder):
-    """Embeds no question before it is let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.let = threading.Event()
-
-    def embed_query(self, text: str) -> Vector:
-        assert self.let.wait(30)
-        return super().embed_query(text)
 
 
 @contextmanager

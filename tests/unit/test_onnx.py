@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +21,9 @@ from clew.errors import ModelError
 from clew.models.onnx import LongTexts, OnnxEmbedder, token_batches
 from clew.settings import EmbedSettings, load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.types import Vectors
 from clew.wiring import make_embedder
 from tests.unit.onnx_models import ENCODER, VOCABULARY, Step, word_pieces, write_graph
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
 
 # --- onnx
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise, permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -44,10 +44,6 @@ from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.unit.graphs import edges_of, graph_of, graphs, snapshot_with
-
-if TYPE_CHECKING:
-    from clew.graph.snapshot import Ints
-
 
 # --- Paths and neighbourhoods, against all paths that there are.
 
@@ -394,7 +390,9 @@ def _snapshot(mentions: dict[int, list[list[int]]]) -> Snapshot:
     return snapshot_with([len(sentences) for sentences in mentions.values()], flat)
 
 
-def _threads(snapshot: Snapshot, seeds: list[int], hits: Ints) -> list[tuple[ThreadStep, ...]]:
+def _threads(
+    snapshot: Snapshot, seeds: list[int], hits: NDArray[np.int64]
+) -> list[tuple[ThreadStep, ...]]:
     nothing = np.zeros(0, dtype=np.int64)
     analysis = Analysis(
         text="",

@@ -7,7 +7,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,19 +16,15 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError
 from clew.plugins.llm.client import LanguageModelClient
+from clew.ports import Reranker
 from clew.search.channels import Ranking
 from clew.search.features import min_max, standard_units
 from clew.search.rerank import Candidate, filter_by_model, fuse, rerank
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types import SearchResult
+from clew.types import Scores, SearchResult
 from tests.unit.asked import add
 from tests.unit.llm import settings as llm_settings
-
-if TYPE_CHECKING:
-    from clew.ports import Reranker
-    from clew.types import Scores
-
 
 # --- The steps that any strategy can take.
 

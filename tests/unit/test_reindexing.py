@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,11 +17,8 @@ from clew import Clew
 from clew.engine.maintenance import MAKE, SWITCH
 from clew.errors import ModelError, StoreBusyError, StoreError, StoreMismatchError
 from clew.testing.fakes import HashEmbedder
-from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, NewRelation
+from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, NewRelation, Vectors
 from tests.content import content
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
 
 PEOPLE = ("Ada Morn", "Piet Oss", "Brida Kall", "Tobias Fenn", "Edda Rowe", "Muhammad Ali")
 SMALLER = {"chunk_tokens": 20, "section_tokens": 40}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import chromadb
 import numpy as np
@@ -23,10 +22,7 @@ from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.session import ONE_SET
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-
-if TYPE_CHECKING:
-    from clew.types import Scores, Vectors
-
+from clew.types import Scores, Vectors
 
 # --- retrieve
 

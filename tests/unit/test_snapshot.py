@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -27,15 +27,11 @@ from clew.ports import PassageRow
 from clew.stores import state as moved_mentions
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.store import Store
 from clew.stores.vectors import VectorMatrix
 from clew.testing.conformance import EMBEDDER, make_entry, make_link
 from clew.text import terms
-from clew.types import ChunkExtraction, Mention, NewEntity, NewRelation
-
-if TYPE_CHECKING:
-    from clew.stores.store import Store
-    from clew.types import Ids
-
+from clew.types import ChunkExtraction, Ids, Mention, NewEntity, NewRelation
 
 # --- Snapshots: what they count, against plain Python; and extended ones equal those built
 # anew.

@@ -21,6 +21,7 @@ from clew.settings import EmbedSettings
 from clew.stores.relations import with_synonyms
 from clew.testing.fakes import HashEmbedder
 from clew.types import NewEntity, Relation, state_at
+from tests.unit.called import call
 
 # --- Whether what was told still holds: by periods, by what came later, and as tools show it.
 
@@ -46,12 +47,6 @@ def test_a_statement_holds_from_its_beginning_until_before_its_end(
 
 
 # --- relations, as every tool shows them -------------------------------------------------
-
-
-def call(engine: clew.Clew, name: str, **arguments: object) -> dict[str, Any]:
-    outcome = Toolbox(engine, OPERATIONS, profile="full").call(name, arguments)
-    assert not outcome.is_error, outcome.text
-    return outcome.content
 
 
 @pytest.fixture
@@ -88,7 +83,7 @@ STATES = {"Aarau": "ended", "Basel": "current", "Chur": "planned"}
 def test_tools_show_what_holds_first_and_until_when_the_rest_held(
     lived: clew.Clew, tool: str, arguments: dict[str, Any], where: str, name: str
 ) -> None:
-    found = call(lived, tool, **arguments)
+    found = call(lived.tools, tool, **arguments)
     shown = (found["results"][0] if "results" in found else found)[where]
     assert shown[0][name] == "Basel"
     assert {one[name]: one.get("state", "current") for one in shown} == STATES
@@ -100,7 +95,7 @@ def test_tools_show_what_holds_first_and_until_when_the_rest_held(
 
 def test_the_library_and_the_local_graph_show_the_same(lived: clew.Clew) -> None:
     ids = {lived.entities.get(name).id: name for name in ("Orla Tamm", *STATES)}
-    graph = call(lived, "build_local_graph", entity_ids=list(ids))["graph"]
+    graph = call(lived.tools, "build_local_graph", entity_ids=list(ids))["graph"]
     assert {ids[one["to_entity_id"]]: one["state"] for one in graph["edges"]} == STATES
     assert lived.graph.relations("Orla Tamm")[0].tail == "Basel"
 
@@ -152,12 +147,12 @@ def test_a_type_ends_what_another_of_its_meaning_states_and_keeps_its_name(
             {"from": person, "to": place, "relationType": types[which]}
             for person, types in zip(people, SYNONYMS, strict=True)
         ]
-        call(engine, "create_relations", relations=stated)
+        call(engine.tools, "create_relations", relations=stated)
 
     relate("Aarau", 0)
     relate("Basel", 1)
     for person, types in zip(people, SYNONYMS, strict=True):
-        shown = call(engine, "open_nodes", names=[person])["relations"]
+        shown = call(engine.tools, "open_nodes", names=[person])["relations"]
         assert [(r["to"], r["relationType"], r.get("state", "current")) for r in shown] == [
             ("Basel", types[1], "current"),
             ("Aarau", types[0], "ended"),
@@ -515,10 +510,11 @@ def test_importing_says_what_was_new_there_joined_and_refused(tmp_path: Path) ->
     with clew.open(tmp_path / "store", embedder=HashEmbedder(dimension=8)) as engine:
         engine.entities.memory.create([NewEntity(name="Bergen", entity_type="place")], [["Wet."]])
         first, again = (engine.entities.import_memory(file) for _ in range(2))
-    assert (first.entities, first.observations, first.relations) == (1, 2, 1)
-    assert (first.known_entities, first.known_observations, first.known_relations) == (1, 1, 0)
-    assert (again.entities, again.observations, again.relations) == (0, 0, 0)
-    assert (again.known_entities, again.known_observations, again.known_relations) == (2, 3, 1)
+    new = [(one.entities, one.observations, one.relations) for one in (first, again)]
+    known = [
+        (one.known_entities, one.known_observations, one.known_relations) for one in (first, again)
+    ]
+    assert (new, known) == ([(1, 2, 1), (0, 0, 0)], [(1, 1, 0), (2, 3, 1)])
     assert first.joined == ("'BERGEN' is 'Bergen'",)
     assert [one.reason for one in first.skipped] == ["the type 'river': 'Bergen' keeps 'place'"]
 

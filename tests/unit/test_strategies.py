@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,12 +31,8 @@ from clew.search.pipeline import AUTO, STRATEGIES
 from clew.search.session import QuerySession
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Document, Piece
+from clew.types import Document, Piece, SearchResult
 from tests.unit.asked import add, day, engine_of, new_session
-
-if TYPE_CHECKING:
-    from clew.types import SearchResult
-
 
 # --- What each strategy is for, on a corpus on which plain vector search fails.
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +18,8 @@ from clew.search.periods import LIKELY, UNDATED, closeness, moment_of
 from clew.search.pipeline import EVERYWHERE, STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Hit
+from clew.types import Hit, SearchResult
 from tests.unit.asked import add, day, engine_of, new_session
-
-if TYPE_CHECKING:
-    from clew.types import SearchResult
-
 
 # --- Time in retrieval: what a period does, and the order in which it is told.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,10 +22,8 @@ from clew.plugins.llm.reading import graph_upsert
 from clew.request_end import request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Vectors
+from tests.unit.called import call, pages, refusal
 
 # --- The nine tools of the reference memory server, called as a client calls them.
 
@@ -39,23 +38,18 @@ class Client:
     """Calls tools by name."""
 
     def __init__(self, engine: clew.Clew, toolbox: Toolbox | None = None) -> None:
-        self._toolbox = toolbox or Toolbox(engine, OPERATIONS, profile="memory")
+        self.toolbox = toolbox or Toolbox(engine, OPERATIONS, profile="memory")
 
     def outcome(self, name: str, **arguments: object) -> Outcome:
-        return self._toolbox.call(name, arguments)
+        return self.toolbox.call(name, arguments)
 
     def __call__(self, name: str, **arguments: object) -> dict[str, Any]:
         """The result without `success`."""
-        outcome = self.outcome(name, **arguments)
-        assert not outcome.is_error, outcome.text
-        assert outcome.content["success"] is True
-        assert json.loads(outcome.text) == outcome.content
-        return {key: value for key, value in outcome.content.items() if key != "success"}
+        content = call(self.toolbox, name, **arguments)
+        return {key: value for key, value in content.items() if key != "success"}
 
     def error(self, name: str, **arguments: object) -> str:
-        outcome = self.outcome(name, **arguments)
-        assert outcome.is_error, outcome.text
-        return outcome.text
+        return refusal(self.toolbox, name, **arguments)
 
 
 class CountingEmbedder(HashEmbedder):
@@ -296,16 +290,6 @@ def test_any_text_is_taken_or_refused_in_words(tmp_path_factory: pytest.TempPath
 # --- pages
 
 
-def pages(client: Client, name: str, **arguments: object) -> Iterator[dict[str, Any]]:
-    cursor = None
-    while True:
-        page = client(name, cursor=cursor, **arguments)
-        yield page
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
-
-
 def untimed(graph: dict[str, Any]) -> dict[str, Any]:
     """A graph as the reference server has it; each statement says when it was told and holds."""
     entities, relations = (
@@ -360,7 +344,7 @@ def test_pages_hold_everything_once_and_keep_their_budget(
         client("create_entities", entities=entities)
         client("create_relations", relations=relations)
         parts = []
-        for part in pages(client, "read_graph", limit=limit, max_tokens=tokens):
+        for part in pages(client.toolbox, "read_graph", limit=limit, max_tokens=tokens):
             assert embedder.count_tokens(json.dumps(part)) <= tokens
             assert len(part["entities"]) <= limit
             parts.append(untimed(part))
@@ -372,7 +356,7 @@ def test_pages_hold_everything_once_and_keep_their_budget(
 def test_a_text_larger_than_any_page_is_shown_in_part(client: Client) -> None:
     entity = {**VELL, "observations": ["word " * 3000, "short"]}
     client("create_entities", entities=[entity])
-    told, _ = joined(list(pages(client, "read_graph", max_tokens=500)))
+    told, _ = joined(list(pages(client.toolbox, "read_graph", max_tokens=500)))
     long, short = told["Vell"]
     assert short == "short"
     assert long.endswith("…")
@@ -434,18 +418,18 @@ told = st.fixed_dictionaries({"entityName": names, "contents": facts})
 untold = st.fixed_dictionaries({"entityName": names, "observations": facts})
 
 
-def call(name: str, argument: str, items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def calls_of(name: str, argument: str, items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.tuples(st.just(name), st.fixed_dictionaries({argument: st.lists(items, max_size=3)}))
 
 
 calls = st.lists(
     st.one_of(
-        call("create_entities", "entities", entity),
-        call("create_relations", "relations", relation),
-        call("add_observations", "observations", told),
-        call("delete_entities", "entityNames", names),
-        call("delete_observations", "deletions", untold),
-        call("delete_relations", "relations", relation),
+        calls_of("create_entities", "entities", entity),
+        calls_of("create_relations", "relations", relation),
+        calls_of("add_observations", "observations", told),
+        calls_of("delete_entities", "entityNames", names),
+        calls_of("delete_observations", "deletions", untold),
+        calls_of("delete_relations", "relations", relation),
     ),
     max_size=10,
 )
@@ -550,8 +534,8 @@ def test_passages_come_with_instructions_and_the_schema_of_the_answer(
     extraction_client: Client,
 ) -> None:
     handed = extraction_client("extraction_next")
-    assert [p["text"] for p in handed["passages"]] == [TOWER, CANAL]
-    assert [p["title"] for p in handed["passages"]] == ["Tower of Vell", "Notes"]
+    shown = [(p["title"], p["text"]) for p in handed["passages"]]
+    assert shown == [("Tower of Vell", TOWER), ("Notes", CANAL)]
     assert handed["schema"] == input_schema(graph_upsert.parameters)
     assert "graph_upsert" in handed["instructions"]
     # Texts are data: no word of theirs is where an assistant looks for what to do.
@@ -598,11 +582,11 @@ def test_what_is_given_back_is_tied_to_passage_and_sentence(
             },
         ],
     )
-    assert (answer["passages"], answer["entities"], answer["relations"]) == (2, 2, 2)
-    assert (answer["new_relations"], answer["rejected"], answer["remaining"]) == (2, [], 0)
+    told = {"passages": 2, "entities": 2, "relations": 2, "new_relations": 2, "remaining": 0}
+    assert answer.items() >= {**told, "rejected": []}.items()
     smith = extraction_engine.entities.get("The Quiet Smith")
-    assert (smith.entity_type, smith.content) == ("person", "A smith of Vell.")
-    assert (smith.mentions, smith.documents) == (3, 2)
+    known = smith.entity_type, smith.content, smith.mentions, smith.documents
+    assert known == ("person", "A smith of Vell.", 3, 2)
     stated = {r.relation: r for r in extraction_engine.graph.relations("Ada Morn")}
     assert stated["taught"].evidence == "The quiet smith taught her."
     assert stated["came_from"].evidence == "She came from the old town by the canal."
@@ -666,11 +650,14 @@ def test_what_does_not_hold_is_told_and_the_rest_is_taken(
     )
     assert (answer["entities"], answer["relations"], answer["rejected_count"]) == (1, 1, 5)
     reasons = {r["item"]: r["reason"] for r in answer["rejected"]}
-    assert "in none of the passages, and not known" in reasons["Atlantis"]
-    assert "in none of the passages" in reasons["Ada Morn -left-> Atlantis"]
-    assert "needs letters or digits" in reasons["?"]
-    assert "snake_case name" in reasons["Ada Morn -!-> quiet smith"]
-    assert reasons["Ada Morn -knows-> ada morn"] == "both ends are the same entity"
+    for item, reason in {
+        "Atlantis": "in none of the passages, and not known",
+        "Ada Morn -left-> Atlantis": "in none of the passages",
+        "?": "needs letters or digits",
+        "Ada Morn -!-> quiet smith": "snake_case name",
+        "Ada Morn -knows-> ada morn": "both ends are the same entity",
+    }.items():
+        assert reason in reasons[item]
     assert extraction_engine.entities.find("Atlantis") == []
 
 
@@ -723,10 +710,6 @@ def test_without_passages_it_is_what_the_assistant_knows(
         [extraction_engine.entities.get("Zoe Vale").id]
     )
     assert (relation.is_causal, relation.weight) == (True, 0.8)
-    unknown = {"source": "Zoe Vale", "target": "Qqq", "relation_type": "knows"}
-    told = extraction_client.error("graph_upsert", relations=[unknown])
-    assert "no entity 'Qqq'" in told
-    assert "give it in entities, too" in told
 
 
 def test_what_is_wrong_without_passages_writes_nothing(
@@ -734,9 +717,12 @@ def test_what_is_wrong_without_passages_writes_nothing(
 ) -> None:
     entities = [{"name": "Zoe Vale"}]
     for relation, reason in (
-        ({"source": "zoe vale", "target": "Qqq", "relation_type": "knows"}, "no entity 'Qqq'"),
-        ({"source": "zoe vale", "target": "Ada Morn", "relation_type": "?"}, "'?' cannot be"),
+        (
+            {"source": "zoe vale", "target": "Qqq", "relation_type": "knows"},
+            r"no entity 'Qqq'.*give it in entities, too",
+        ),
+        ({"source": "zoe vale", "target": "Ada Morn", "relation_type": "?"}, r"'\?' cannot be"),
     ):
         arguments = {"entities": entities, "relations": [relation]}
-        assert reason in extraction_client.error("graph_upsert", **arguments)
+        assert re.search(reason, extraction_client.error("graph_upsert", **arguments))
         assert extraction_engine.store.made_by_hand() == []

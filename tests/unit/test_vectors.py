@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -25,16 +25,13 @@ from clew.models.onnx import VectorCache
 from clew.settings import LargeSettings, load_settings
 from clew.stores import vectors as module
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.store import Store
 from clew.stores.vectors import VectorMatrix
 from clew.testing.conformance import EMBEDDER, make_vector
 from clew.testing.fakes import HashEmbedder
+from clew.types import Ids, Scores, Vector, Vectors
 from clew.wiring import LARGE, used_from
 from tests.unit.vector_stores import add, drop, nearest, search_while_saving
-
-if TYPE_CHECKING:
-    from clew.stores.store import Store
-    from clew.types import Ids, Scores, Vector, Vectors
-
 
 # --- vectors
 
