@@ -23,6 +23,7 @@ from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Vector, Vectors
 from clew.web.app import mount
+from tests.unit.asked import engine_of
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, NEW, OLD, TOKENS, Served, served
 
@@ -154,6 +155,9 @@ async def test_a_client_that_hangs_up_ends_its_request(
         await stands_still(lambda: embedder.times)
 
 
+reading = engine_of(TEXTS)
+
+
 @pytest.mark.parametrize(
     "tool", [t for t in REGISTRY if t.read_only and not t.open_world], ids=lambda tool: tool.name
 )
@@ -168,14 +172,6 @@ def test_no_tool_reads_on(reading: Clew, tool: Tool) -> None:
         outcome = reading.tools.call(tool.name, given)
 
     assert isinstance(outcome.error, RequestEndedError), outcome.text
-
-
-@pytest.fixture(scope="module")
-def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
-    with clew.open(tmp_path_factory.mktemp("reading"), embedder=HashEmbedder()) as engine:
-        for source, text in TEXTS.items():
-            engine.add(text, source=source)
-        yield engine
 
 
 @pytest.mark.parametrize("left", [1, 10, 30])

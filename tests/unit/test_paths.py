@@ -43,6 +43,7 @@ from clew.search.walk import Coverage
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
+from tests.unit.asked import engine_of
 from tests.unit.graphs import edges_of, graph_of, graphs, snapshot_with
 
 # --- Paths and neighbourhoods, against all paths that there are.
@@ -438,12 +439,7 @@ TEXTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        for source, text in TEXTS.items():
-            engine.add(text, source=source)
-        yield engine
+engine = engine_of(TEXTS)
 
 
 def names(found: QuestionSubgraph) -> set[str]:

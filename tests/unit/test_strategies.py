@@ -374,12 +374,9 @@ VALUES: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def options_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
-    folder: Path = tmp_path_factory.mktemp("options")
-    with clew.open(folder, embedder=HashEmbedder()) as opened:
-        opened.add("The mill at Harrow Ford was built by Jonas Reed of Veldt County.", title="Mill")
-        yield opened
+options_engine = engine_of(
+    {"Mill": "The mill at Harrow Ford was built by Jonas Reed of Veldt County."}
+)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from clew import Clew
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
+from tests.unit.asked import engine_of
 from tests.unit.called import call
 
 TEXTS = {
@@ -25,13 +25,7 @@ TEXTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
-    folder: Path = tmp_path_factory.mktemp("following")
-    with clew.open(folder, embedder=HashEmbedder()) as opened:
-        for title, text in TEXTS.items():
-            opened.add(text, title=title)
-        yield opened
+engine = engine_of(TEXTS)
 
 
 def test_paths_lead_from_one_entity_to_the_other_by_sentences_that_say_so(engine: Clew) -> None:
@@ -70,11 +64,10 @@ def test_a_timeline_is_in_order_and_of_the_period_asked(engine: Clew) -> None:
     years = [entry["from"][:4] for entry in whole]
     assert years == sorted(years)
     assert set(years) == {"1958", "1971"}
-    later = call(engine.tools, "entity_timeline", entity="Ada Quill", since="1960")["timeline"]
-    assert later
-    assert later == [entry for entry in whole if not entry["until"] or entry["until"] > "1960"]
-    early = call(engine.tools, "entity_timeline", entity="Ada Quill", until="1900")["timeline"]
-    assert early == []
+    later = [entry for entry in whole if not entry["until"] or entry["until"] > "1960"]
+    asked = {"entity": "Ada Quill"}
+    assert call(engine.tools, "entity_timeline", **asked, since="1960")["timeline"] == later != []
+    assert call(engine.tools, "entity_timeline", **asked, until="1900")["timeline"] == []
 
 
 @pytest.mark.parametrize("format_", ["text", "json"])
@@ -205,19 +198,27 @@ def test_the_answering_sentence_stands_where_it_says(engine: Clew) -> None:
     assert TEXTS["Ada Quill"][answer["char_start"] : answer["char_end"]] == answer["text"]
 
 
-def test_the_beginning_of_one_name_is_taken_and_said(engine: Clew) -> None:
-    by_prefix = call(engine.tools, "entity_timeline", entity="Ada Q")
-    assert by_prefix["entity_name"] == "Ada Quill"
-    assert by_prefix["notes"] == ["'Ada Q' is taken for 'Ada Quill'"]
-    assert (
-        by_prefix["timeline"]
-        == call(engine.tools, "entity_timeline", entity="Ada Quill")["timeline"]
-    )
-    paths = call(engine.tools, "find_paths", source="Ada Q", target="Jonas R")
-    assert paths["notes"] == [
-        "'Ada Q' is taken for 'Ada Quill'",
-        "'Jonas R' is taken for 'Jonas Reed'",
+@pytest.mark.parametrize(
+    ("tool", "begun", "whole"),
+    [
+        ("entity_timeline", {"entity": "Ada Q"}, {"entity": "Ada Quill"}),
+        ("get_entity_neighbors", {"entity_id": "Tarn A"}, {"entity_id": "Tarn Abbey"}),
+        (
+            "find_paths",
+            {"source": "Ada Q", "target": "Jonas R"},
+            {"source": "Ada Quill", "target": "Jonas Reed"},
+        ),
+    ],
+)
+def test_the_beginning_of_one_name_is_taken_and_said(
+    engine: Clew, tool: str, begun: dict[str, str], whole: dict[str, str]
+) -> None:
+    taken = [
+        f"'{one}' is taken for '{other}'"
+        for one, other in zip(begun.values(), whole.values(), strict=True)
     ]
+    expected = call(engine.tools, tool, **whole)
+    assert call(engine.tools, tool, **begun) == {**expected, "notes": taken}
 
 
 def test_a_failure_names_a_tool_that_helps(engine: Clew) -> None:
