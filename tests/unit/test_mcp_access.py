@@ -193,9 +193,11 @@ async def test_a_caller_who_asks_too_often_waits(tmp_path: Path) -> None:
         other = await server.post(BOB[0])
         last = await server.post(ALICE[0])
 
-    assert 429 not in statuses[:3]
-    assert statuses[3] == 429
-    assert other.status_code != 429
+    assert [status == 429 for status in (*statuses, other.status_code)] == [
+        *[False] * 3,
+        True,
+        False,
+    ]
     assert int(last.headers["retry-after"]) > 0
 
 
@@ -391,9 +393,9 @@ async def test_metadata_names_the_issuer(issued: Served) -> None:
     async with httpx2.AsyncClient() as http:
         found = (await http.get(issued.url.removesuffix("/mcp") + place)).json()
 
-    assert found["resource"] == AUDIENCE
-    assert found["authorization_servers"] == [ISSUER]
-    assert found["scopes_supported"] == ["clew:read", "clew:write", "clew:admin"]
+    rights = ["clew:read", "clew:write", "clew:admin"]
+    named = {"resource": AUDIENCE, "authorization_servers": [ISSUER], "scopes_supported": rights}
+    assert found.items() >= named.items()
     assert place in refused.headers["www-authenticate"]
 
 

@@ -52,11 +52,9 @@ def test_tools_of_a_pack_are_offered_where_it_is_enabled(tmp_path: Path) -> None
             if namespace == "default":
                 engine.packs.enable("personal")
 
-    assert offered(tmp_path, "full", "default") == NAMES
-    assert offered(tmp_path, "full", "mills") == set()
-    assert offered(tmp_path, "full", "nowhere") == set()
+    ways = (("full", "default"), ("full", "mills"), ("full", "nowhere"), ("core", "default"))
+    assert [offered(tmp_path, *way) for way in ways] == [NAMES, set(), set(), set()]
     assert not (tmp_path / "nowhere").exists()
-    assert offered(tmp_path, "core", "default") == set()
     reader = Caller(scopes=frozenset({"read"}))
     assert offered(tmp_path, "full", "default", reader) == NAMES - {"tasks_update"}
 

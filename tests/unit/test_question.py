@@ -456,8 +456,7 @@ def test_what_the_model_names_is_followed(library: Path) -> None:
 
     assert (unasked.calls, model.calls) == (0, 1)
     assert plain.entities == ()
-    assert result.entities == ("Vell",)
-    assert result.hits[0].chunk.title == "Vell"
+    assert (result.entities, result.hits[0].chunk.title) == (("Vell",), "Vell")
 
 
 @pytest.mark.parametrize(

@@ -324,8 +324,7 @@ def test_the_model_sees_question_bridge_and_candidate(library: Path) -> None:
     plain, _ = searched(library, on=False)
     wanted = next(n for n, hit in enumerate(plain.hits, 1) if hit.chunk.title == "Tobias Fenn")
     result, model = searched(library, chose(wanted))
-    assert result.hits[0].chunk.title == "Tobias Fenn"
-    assert result.notes == plain.notes
+    assert (result.hits[0].chunk.title, result.notes) == ("Tobias Fenn", plain.notes)
     assert "filter" in result.timings_ms
     (request,) = model.asked
     text = request.messages[0].text

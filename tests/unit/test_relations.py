@@ -601,19 +601,6 @@ def add(engine: clew.Clew, **texts: str) -> None:
 # --- weights
 
 
-def test_each_document_that_says_so_adds_to_the_weight(engine: clew.Clew) -> None:
-    add(engine, a=FACT)
-    assert weights(engine) == {0.5}
-    add(engine, a=f"{FACT} {FACT}")
-    assert weights(engine) == {0.5}
-    add(engine, b=f"Today {FACT}", c=f"Again {FACT}")
-    assert weights(engine) == {0.875}
-    engine.delete(["b"])
-    assert weights(engine) == {0.75}
-    add(engine, c="Nothing is told here of anybody.")
-    assert weights(engine) == {0.5}
-
-
 def test_merged_names_join_their_evidence_and_what_is_retracted_is_none(
     engine: clew.Clew,
 ) -> None:

@@ -570,8 +570,7 @@ def test_spans_cover_all_within_the_limit(
 ) -> None:
     units = line_up(weights)
     spans = pack(units, limit, overlap=overlap)
-    assert spans[0][0] == 0
-    assert spans[-1][1] == len(units)
+    assert (spans[0][0], spans[-1][1]) == (0, len(units))
     assert all(total(units, *span) <= limit for span in spans)
     for (a, b), (c, d) in pairwise(spans):
         assert a < c <= b < d

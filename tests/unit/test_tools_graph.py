@@ -229,8 +229,7 @@ def test_a_description_goes_before_a_sentence(store: Clew) -> None:
 
     first = call(store.tools, "graph_enhanced_search", query="Jonas Reed")["results"][0]
 
-    assert first["entity_id"] == described
-    assert first["content"] == "m" * 599 + "…"
+    assert (first["entity_id"], first["content"]) == (described, "m" * 599 + "…")
 
 
 def test_what_only_looks_leaves_no_row_in_the_audit_log(store: Clew) -> None:

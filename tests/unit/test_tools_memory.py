@@ -597,26 +597,6 @@ def test_what_is_given_back_is_tied_to_passage_and_sentence(
     assert {stated["taught"].head, stated["came_from"].tail} == {"Quiet Smith", "old town"}
 
 
-def test_giving_it_back_again_changes_nothing(
-    extraction_client: Client, extraction_engine: clew.Clew
-) -> None:
-    arguments = {
-        "passage_ids": ids(extraction_client),
-        "entities": [{"name": "quiet smith", "entity_type": "person"}],
-        "relations": [{"source": "quiet smith", "target": "Ada Morn", "relation_type": "taught"}],
-    }
-    extraction_client("graph_upsert", **arguments)
-    before = (
-        extraction_engine.store.mention_rows().tolist(),
-        extraction_engine.maintenance.stats()["relations"],
-    )
-    assert extraction_client("graph_upsert", **arguments)["new_relations"] == 0
-    assert (
-        extraction_engine.store.mention_rows().tolist(),
-        extraction_engine.maintenance.stats()["relations"],
-    ) == before
-
-
 def test_names_are_resolved_against_those_that_are_known(
     extraction_client: Client, extraction_engine: clew.Clew
 ) -> None:
@@ -669,17 +649,6 @@ def test_a_relation_needs_a_passage_that_names_an_end(
     relation = {"source": "Ilse Marr", "target": "Piet Oss", "relation_type": "knows"}
     answer = extraction_client("graph_upsert", passage_ids=[tower], relations=[relation])
     assert answer["rejected"][0]["reason"] == "no passage names one of its ends"
-
-
-def test_what_was_found_goes_with_its_passage(
-    extraction_client: Client, extraction_engine: clew.Clew
-) -> None:
-    extraction_client(
-        "graph_upsert", passage_ids=ids(extraction_client), entities=[{"name": "old town"}]
-    )
-    extraction_engine.add("Nothing is left of it.", source="canal", title="Notes")
-    assert extraction_engine.entities.find("old town") == []
-    assert extraction_client("extraction_next")["remaining"] == 1
 
 
 def test_a_passage_that_changed_is_refused(
