@@ -17,7 +17,7 @@ from clew.search.channels import Ranking
 from clew.search.options import Options
 from clew.search.session import QuerySession
 from clew.testing.fakes import HashEmbedder
-from clew.types import Vector
+from clew.types import SearchResult, Vector
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -72,6 +72,11 @@ def new_session(engine: clew.Clew, question: str, **given: Any) -> QuerySession:
         question,
         replace(Options(strategy="vector", limit=10, max_tokens=1000, now=NOW), **given),
     )
+
+
+def shown(result: SearchResult) -> dict[str, object]:
+    """What it tells, but how long it took and what is noted beside it."""
+    return {**result.to_dict(), "timings_ms": {}, "notes": []}
 
 
 def ranking(scores: Sequence[float]) -> Ranking:

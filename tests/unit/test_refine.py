@@ -23,7 +23,7 @@ from clew.search.rerank import Candidate, filter_by_model, fuse, rerank
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import Scores, SearchResult
-from tests.unit.asked import add
+from tests.unit.asked import add, shown
 from tests.unit.llm import settings as llm_settings
 
 # --- The steps that any strategy can take.
@@ -277,8 +277,7 @@ def test_no_malformed_reply_changes_the_ranking(reply: str) -> None:
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
     with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        for title, text in CHOSEN_TEXTS.items():
-            store.add(text, title=title)
+        add(store, CHOSEN_TEXTS)
     return tmp_path
 
 
@@ -298,10 +297,6 @@ def searched(
         store=library, settings=settings, embedder=HashEmbedder(), language_model=model
     ) as store:
         return store.search(QUESTION, strategy=strategy, model_filter=asked), model
-
-
-def shown(result: SearchResult) -> dict[str, object]:
-    return {**result.to_dict(), "timings_ms": {}, "notes": []}
 
 
 def test_one_question_may_ask_for_it_or_do_without(library: Path) -> None:

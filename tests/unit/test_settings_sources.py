@@ -102,10 +102,9 @@ def test_what_cannot_be_is_refused_in_the_same_words(given: dict[str, str]) -> N
 def test_another_process_and_a_copy_get_the_settings_proper() -> None:
     light, whole = light_settings(store="here", namespace=None), load_settings(store="here")
 
-    assert pickle.loads(pickle.dumps(light)) == whole
-    assert pickle.loads(pickle.dumps(light.embed)) == whole.embed
-    assert light == whole
-    assert light.embed == whole.embed
+    for one, other in ((light, whole), (light.embed, whole.embed)):
+        assert pickle.loads(pickle.dumps(one)) == other
+        assert one == other
     assert hash(light.embed) == hash(whole.embed)
     copied = light.model_copy(update={"namespace": "other"})
     assert copied == whole.model_copy(update={"namespace": "other"})

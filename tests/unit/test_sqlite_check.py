@@ -30,14 +30,13 @@ from clew.types import CheckReport
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    for source in ("a", "b"):
-        relations = [("Danube", "passes", "Vienna")]
-        names = ["Danube", "Vienna", source * 5]
-        text = f"The Danube passes Vienna. So says {source * 5}."
-        store.save(make_entry(source, text, "Water flows.", names=names, relations=relations))
-    yield store
-    store.close()
+    relations = [("Danube", "passes", "Vienna")]
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        for source in ("a", "b"):
+            names = ["Danube", "Vienna", source * 5]
+            text = f"The Danube passes Vienna. So says {source * 5}."
+            store.save(make_entry(source, text, "Water flows.", names=names, relations=relations))
+        yield store
 
 
 def break_it(store: SqliteStore, *statements: str) -> CheckReport:
@@ -517,7 +516,9 @@ def test_too_many_deletions_are_not_known_until_the_next(
     assert deleted_since(store, last) == more
 
 
-@pytest.mark.parametrize("value", ["", "{", "[]", "[[]]", "[3]", '[["x"]]', "null", "[[1.5]]"])
+@pytest.mark.parametrize(
+    "value", ["", "{", "{}", "[]", "[[]]", "[3]", '[["x"]]', "null", "[[1.5]]"]
+)
 def test_a_damaged_note_is_no_note(store: SqliteStore, value: str) -> None:
     gone(store, "a")
     write(store.folder, f"UPDATE meta SET value = '{value}' WHERE name = 'deleted'")

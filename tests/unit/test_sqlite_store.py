@@ -40,9 +40,9 @@ from clew.types import Document, IndexedDocument, Period
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "store", busy_seconds=0.05, embedder=EMBEDDER)
-    yield store
-    store.close()
+    folder = tmp_path / "store"
+    with closing(SqliteStore(folder, busy_seconds=0.05, embedder=EMBEDDER)) as store:
+        yield store
 
 
 def save_all(store: SqliteStore, entries: Iterable[IndexedDocument]) -> None:
@@ -56,9 +56,8 @@ def save_all(store: SqliteStore, entries: Iterable[IndexedDocument]) -> None:
 
 def test_a_store_remembers_its_embedder_and_opens_without_naming_one(store: SqliteStore) -> None:
     store.save(make_entry("a", "Text."))
-    again = SqliteStore(store.folder)
-    again.save(make_entry("b", "More."))
-    again.close()
+    with closing(SqliteStore(store.folder)) as again:
+        again.save(make_entry("b", "More."))
     assert [d.source for d in store.documents()] == ["a", "b"]
     with pytest.raises(
         StoreMismatchError, match=r"'test-embedder' \(8 .*'other' \(9 .*clew reindex"
@@ -67,11 +66,10 @@ def test_a_store_remembers_its_embedder_and_opens_without_naming_one(store: Sqli
 
 
 def test_a_new_store_cannot_save_before_it_has_an_embedder(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path)
-    with pytest.raises(StoreError, match=r"no embedder yet; open it with embedder=\(name"):
-        store.save(make_entry("a", "Text."))
-    assert store.statistics()["embedder"] is None
-    store.close()
+    with closing(SqliteStore(tmp_path)) as store:
+        with pytest.raises(StoreError, match=r"no embedder yet; open it with embedder=\(name"):
+            store.save(make_entry("a", "Text."))
+        assert store.statistics()["embedder"] is None
 
 
 @pytest.mark.parametrize(
@@ -403,10 +401,9 @@ def test_documents_that_come_and_go_in_any_order_leave_the_right_ends(
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder), embedder=EMBEDDER, functional=("lives_in",))
         with store.batch():
-            for number, fact in enumerate(extra):
+            # Some of those in order replace one of the others.
+            for number, fact in (*enumerate(extra), *((n, facts[n]) for n in order)):
                 store.save(_entry(number, fact))
-            for number in order:  # some of these replace one of the others
-                store.save(_entry(number, facts[number]))
             store.delete([_entry(n, extra[n]).document.id for n in range(len(facts), len(extra))])
         assert store.check().problems == ()
         store.close()

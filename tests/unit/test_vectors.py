@@ -7,7 +7,7 @@ import logging
 import random
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,10 +38,9 @@ from tests.unit.vector_stores import add, drop, nearest, search_while_saving
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    add(store, 0, 30)
-    yield store
-    store.close()
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        add(store, 0, 30)
+        yield store
 
 
 def files(store: SqliteStore) -> list[str]:
