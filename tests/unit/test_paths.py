@@ -153,23 +153,6 @@ def test_each_search_says_which_limit_it_met() -> None:
             assert found.limits_hit == (f"the search for paths stopped after {said}",)
 
 
-@pytest.mark.parametrize(
-    ("search", "match"),
-    [
-        (lambda: shortest_path(STAR, 0, 8), "no entity in row 8 of the graph; it has 8 rows"),
-        (lambda: all_paths(STAR, -1, 0), "no entity in row -1"),
-        (lambda: all_paths(STAR, 0, 1, max_hops=6), "max_hops 6 cannot be; expected 1 to 5"),
-        (lambda: all_paths(STAR, 0, 1, limit=0), "limit 0 cannot be; expected at least 1"),
-        (lambda: shortest_path(STAR, 0, 1, max_hops=-1), "max_hops -1 cannot be"),
-        (lambda: neighbourhood(STAR, [0], hops=4), "hops 4 cannot be; expected 1 to 3"),
-        (lambda: neighbourhood(STAR, [9]), "no entity in row 9"),
-    ],
-)
-def test_what_cannot_be_searched_is_refused(search: Callable[[], object], match: str) -> None:
-    with pytest.raises(InputError, match=match):
-        search()
-
-
 # --- Subgraphs, against the best tree that there is.
 
 
@@ -288,17 +271,24 @@ def test_a_subgraph_holds_all_ties_among_its_entities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "match"),
+    ("search", "match"),
     [
+        (lambda: shortest_path(STAR, 0, 8), "no entity in row 8 of the graph; it has 8 rows"),
+        (lambda: all_paths(STAR, -1, 0), "no entity in row -1"),
+        (lambda: all_paths(STAR, 0, 1, max_hops=6), "max_hops 6 cannot be; expected 1 to 5"),
+        (lambda: all_paths(STAR, 0, 1, limit=0), "limit 0 cannot be; expected at least 1"),
+        (lambda: shortest_path(STAR, 0, 1, max_hops=-1), "max_hops -1 cannot be"),
+        (lambda: neighbourhood(STAR, [0], hops=4), "hops 4 cannot be; expected 1 to 3"),
+        (lambda: neighbourhood(STAR, [9]), "no entity in row 9"),
         (lambda: steiner_tree(chain(3), {99: 1.0}), "no entity in row 99 of the graph"),
         (lambda: steiner_tree(chain(3), {0: -1.0}), "prize -1.0 of row 0 cannot be"),
         (lambda: steiner_tree(chain(3), {0: float("nan")}), "prize nan of row 0"),
         (lambda: steiner_tree(chain(3), {0: 1.0}, cost=0), "cost 0 cannot be; expected a number"),
     ],
 )
-def test_what_cannot_be_is_refused(ask: Callable[[], object], match: str) -> None:
+def test_what_cannot_be_searched_is_refused(search: Callable[[], object], match: str) -> None:
     with pytest.raises(InputError, match=match):
-        ask()
+        search()
 
 
 # --- Subgraphs as text, JSON and GraphML, of a real store.

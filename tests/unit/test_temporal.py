@@ -58,8 +58,8 @@ def test_the_period_that_a_question_names_goes_first_and_the_others_follow(
     assert set(found(result)) == set(TEXTS)
     info = result.temporal
     assert info is not None
-    assert (info.applied, info.phrase) == ("preferred", "in 2019")
-    assert (info.since, info.until) == (day("2019-01-01"), day("2020-01-01"))
+    told = info.applied, info.phrase, info.since, info.until
+    assert told == ("preferred", "in 2019", day("2019-01-01"), day("2020-01-01"))
     scores = [hit.score for hit in result.hits]
     assert scores == sorted(scores, reverse=True)
     assert {h.chunk.title for h in result.hits if h.scores["temporal"] == 1} == IN_2019

@@ -15,7 +15,7 @@ from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import engine_of
-from tests.unit.called import call
+from tests.unit.called import call, refusal
 
 TEXTS = {
     "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",
@@ -106,6 +106,22 @@ BACKWARDS = {"since": "2024", "until": "2023"}
         ("relevant_subgraph", {}, "give a question"),
         ("relevant_subgraph", {"query": "x", "entity_ids": [1]}, "not both"),
         ("relevant_subgraph", {"entity_ids": [987_654]}, "no entity 987654"),
+        ("build_local_graph", {"entity_ids": [5000]}, "there is no entity 5000"),
+        ("build_local_graph", {"entity_ids": []}, "no entity is given"),
+        *(
+            (tool, {"entity_id": entity_id}, said)
+            for tool in ("get_entity_neighbors", "extract_entity_relationships")
+            for entity_id, said in (
+                (2**62, f"there is no entity {2**62}; expected an entity_id"),
+                (10**30, f"at most {2**63 - 1}"),
+            )
+        ),
+        ("extract_entity_relationships", {"entity_id": "Lorne"}, "expected a whole number"),
+        ("get_document", {"document": "x"}, "no document 'x'"),
+        ("get_document", {"document": "Harrow Ford", "cursor": "x"}, "cursor cannot be 'x'"),
+        ("fetch", {"id": "x#3"}, "no document 'x#3'"),
+        ("audit", {"cursor": "-1"}, "next_cursor"),
+        ("query_job_status", {"job_id": "x"}, "no job 'x'"),
         ("entity_timeline", {"entity": "Ada Qiull"}, "Ada Quill"),
         ("entity_timeline", {"entity": "Ada Quill", **BACKWARDS}, "nothing lies between them"),
         ("search_entities", {"query": "Ada Quill", **BACKWARDS}, "nothing lies between them"),
@@ -118,9 +134,7 @@ BACKWARDS = {"since": "2024", "until": "2023"}
 def test_what_cannot_be_asked_is_an_error_that_says_why(
     engine: Clew, name: str, arguments: dict[str, object], said: str
 ) -> None:
-    outcome = engine.tools.call(name, arguments)
-    assert outcome.is_error
-    assert said in outcome.text
+    assert said in refusal(engine.tools, name, **arguments)
 
 
 def test_communities_nearest_to_a_query_come_first(engine: Clew) -> None:
@@ -222,25 +236,23 @@ def test_the_beginning_of_one_name_is_taken_and_said(
 
 
 def test_a_failure_names_a_tool_that_helps(engine: Clew) -> None:
-    toolbox = engine.tools
     failures: dict[str, dict[str, object]] = {
         "relevant_subgraph": {"entity_ids": [999]},
         "delete_relation": {"relation_id": 999, "confirm": True},
         "get_entity_neighbors": {"entity_id": 999},
+        "extract_entity_relationships": {"entity_id": 999},
         "delete_document": {"document": "nowhere", "confirm": True},
         "fetch": {"id": "nowhere"},
     }
     for name, arguments in failures.items():
-        outcome = toolbox.call(name, arguments)
-        assert outcome.is_error
-        assert any(tool.name in outcome.text for tool in OPERATIONS if tool.name != name)
+        told = refusal(engine.tools, name, **arguments)
+        assert any(tool.name in told for tool in OPERATIONS if tool.name != name)
 
 
 def test_a_tool_of_another_profile_is_said_to_be_there(engine: Clew) -> None:
-    outcome = Toolbox(engine, OPERATIONS, profile="core").call("create_entities", {"entities": []})
-    assert outcome.is_error
-    assert "the profile full or memory" in outcome.text
-    assert "the profile full" in Toolbox(engine, OPERATIONS, profile="core").call("find_paths").text
+    toolbox = Toolbox(engine, OPERATIONS, profile="core")
+    assert "the profile full or memory" in refusal(toolbox, "create_entities", entities=[])
+    assert "the profile full" in refusal(toolbox, "find_paths")
 
 
 @pytest.mark.parametrize("strategy", ["keyword", "graph", "multi_hop"])

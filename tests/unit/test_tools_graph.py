@@ -400,16 +400,6 @@ def test_a_relation_type_that_there_is_not_is_refused(store: Clew) -> None:
     )
 
 
-def test_unknown_entities_are_named(store: Clew) -> None:
-    for tool in ("get_entity_neighbors", "extract_entity_relationships"):
-        told = refusal(store.tools, tool, entity_id=2**62)
-        assert told.startswith(f"there is no entity {2**62}; expected an entity_id")
-        assert f"at most {2**63 - 1}" in refusal(store.tools, tool, entity_id=10**30)
-        assert "graph_enhanced_search" in told
-    told = refusal(store.tools, "extract_entity_relationships", entity_id="Lorne")
-    assert "expected a whole number" in told
-
-
 # --- add_entity_relationship -------------------------------------------------------------
 
 
@@ -616,11 +606,6 @@ def test_the_graph_between_entities(tied: Clew) -> None:
     assert graph["edges"][: len(stated)] == stated
     assert (graph["node_count"], graph["edge_count"]) == (4, len(graph["edges"]))
     assert content["left_out"] == {"nodes": 0, "edges": 0, "unknown_ids": 1}
-
-
-def test_a_graph_of_no_known_entity_is_refused(store: Clew) -> None:
-    assert "there is no entity 5000" in refusal(store.tools, "build_local_graph", entity_ids=[5000])
-    assert "no entity is given" in refusal(store.tools, "build_local_graph", entity_ids=[])
 
 
 # --- budgets -----------------------------------------------------------------------------
