@@ -30,7 +30,7 @@ from clew.mcp.auth import Rate, new_token
 from clew.mcp.calls import Engines
 from clew.mcp.http import http_server, origin_check
 from clew.operations.toolbox import OPERATIONS as INFERENCE_TOOLS
-from clew.settings import ServeSettings, Settings, load_settings
+from clew.settings import ServeSettings, Settings
 from clew.types import document_id
 from tests.unit.mcp_tools import TOOLS, address_of, engine_in, settings_for, token_of
 
@@ -43,6 +43,7 @@ OLD, NEW = "legacy", "2026-07-28"
 both = pytest.mark.parametrize("revision", [OLD, NEW])
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey."
 BELL = "Edda Rowe cast the bell of Port Anselm. Edda Rowe works for Skerrow Light."
+ISSUER, AUDIENCE = "https://login.example.org", "https://clew.example.org/mcp"
 ALICE, BOB, CAROL, DAVE = new_token(), new_token(), new_token(), new_token()
 TOKENS = [
     token_of("alice", ALICE, "mills", scopes=("read", "write", "admin")),
@@ -237,28 +238,32 @@ def test_nobody_is_let_in_by_accident(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "reason"),
+    ("serve", "reason"),
     [
-        ([token_of("a", ALICE, "x"), token_of("a", BOB, "x")], "differ in name"),
-        ([token_of("a", ALICE, "x"), token_of("b", ALICE, "x")], "differ in sha256"),
-        ([token_of("a", ALICE, "x", scopes=("write",))], "expected read"),
-        ([token_of("a", (ALICE[0], ALICE[0]), "x")], r"serve\.tokens\.0\.sha256"),
-        ([token_of("a", ALICE, "../x")], "should match pattern"),
+        *(
+            ({"tokens": tokens}, reason)
+            for tokens, reason in (
+                ([token_of("a", ALICE, "x"), token_of("a", BOB, "x")], "differ in name"),
+                ([token_of("a", ALICE, "x"), token_of("b", ALICE, "x")], "differ in sha256"),
+                ([token_of("a", ALICE, "x", scopes=("write",))], "expected read"),
+                ([token_of("a", (ALICE[0], ALICE[0]), "x")], r"serve\.tokens\.0\.sha256"),
+                ([token_of("a", ALICE, "../x")], "should match pattern"),
+            )
+        ),
+        ({"oauth": {"issuer": ISSUER}}, "together, or none"),
     ],
 )
-def test_settings_of_tokens_that_cannot_be(
-    tmp_path: Path, tokens: list[dict[str, object]], reason: str
+def test_settings_of_callers_that_cannot_be(
+    tmp_path: Path, serve: dict[str, object], reason: str
 ) -> None:
     with pytest.raises(SettingsError, match=reason) as error:
-        settings_for(tmp_path, tokens=tokens)
+        settings_for(tmp_path, **serve)
 
     assert ALICE[0] not in str(error.value)
     assert ALICE[1] not in str(error.value)
 
 
 # --- OAuth
-
-ISSUER, AUDIENCE = "https://login.example.org", "https://clew.example.org/mcp"
 
 
 @pytest.fixture(scope="module")
@@ -397,11 +402,6 @@ async def test_metadata_names_the_issuer(issued: Served) -> None:
     named = {"resource": AUDIENCE, "authorization_servers": [ISSUER], "scopes_supported": rights}
     assert found.items() >= named.items()
     assert place in refused.headers["www-authenticate"]
-
-
-def test_oauth_settings_are_complete_or_absent(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="together, or none"):
-        load_settings(store=tmp_path, serve={"oauth": {"issuer": ISSUER}})
 
 
 # --- Nothing can be inferred of another namespace: every answer is the same whether it is

@@ -45,12 +45,6 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
         yield store
 
 
-def save_all(store: SqliteStore, entries: Iterable[IndexedDocument]) -> None:
-    with store.batch():
-        for entry in entries:
-            store.save(entry)
-
-
 # --- opening -----------------------------------------------------------------------------
 
 
@@ -276,7 +270,9 @@ def test_closing_waits_for_what_other_threads_are_at(store: SqliteStore) -> None
 
 
 def test_passages_may_be_read_while_writing(store: SqliteStore) -> None:
-    save_all(store, [make_entry(f"{i}", f"Text {i}.") for i in range(1005)])
+    with store.batch():
+        for i in range(1005):
+            store.save(make_entry(f"{i}", f"Text {i}."))
     rows = store.passages()
     first = next(rows)
     store.delete([d.id for d in store.documents(origin="1004")])

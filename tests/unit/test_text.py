@@ -19,7 +19,7 @@ from clew.indexing.outline import links, masked
 from clew.indexing.reading.text import markdown_document
 from clew.indexing.split import as_prose, code_ranges, split
 from clew.indexing.structure import markdown_links
-from clew.languages import read_word_lists, word_list
+from clew.languages import read_word_lists
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key, says_as_much, sentences, shingles
@@ -425,7 +425,3 @@ def test_words_have_no_capitals(file: Path) -> None:
 
     assert words
     assert [word for word in words if word != word.lower()] == []
-
-
-def test_a_list_is_what_stands_between_white_space() -> None:
-    assert word_list("\n one two\n  three's\n") == {"one", "two", "three's"}

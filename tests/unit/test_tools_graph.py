@@ -132,14 +132,11 @@ def test_scores_are_cosine_prominence_centrality_and_nearness(
         nearness = 1 / (1 + hops[id_]) if id_ in hops else 0
         # What something is called ("river") is no name, so that no passage is its.
         cosine, prominence = expected.get(id_, (0, 0))
+        (entity,) = store.state.entity_ranks.applied(store.store.entities([id_]))
         assert result["vector_score"] == pytest.approx(cosine, abs=1e-6)
         assert result["graph_score"] == pytest.approx(
-            nearness + (1 - nearness) * (2 * prominence + centrality(store, id_)) / 6, abs=1e-6
+            nearness + (1 - nearness) * (2 * prominence + entity.salience_score) / 6, abs=1e-6
         )
-
-
-def centrality(store: Clew, entity_id: int) -> float:
-    return store.state.entity_ranks.applied(store.store.entities([entity_id]))[0].salience_score
 
 
 @pytest.mark.parametrize(("vector", "graph"), [(0.6, 0.4), (1, 0), (0, 1), (0, 0)])
