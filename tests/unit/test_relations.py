@@ -392,11 +392,10 @@ def test_each_pattern_is_found_between_any_names_that_the_store_knows(
         assert known_relations(engine) == {(one, kind, other) for kind in PATTERNS}
 
 
-def test_names_that_no_store_knows_need_their_capitals(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
-        engine.add("Grafana Agent uses Prometheus Remote Write", source="a")
-        engine.add("the ledger uses an event queue", source="b")
-        assert known_relations(engine) == {("Grafana Agent", "uses", "Prometheus Remote Write")}
+def test_names_that_no_store_knows_need_their_capitals(engine: clew.Clew) -> None:
+    engine.add("Grafana Agent uses Prometheus Remote Write", source="a")
+    engine.add("the ledger uses an event queue", source="b")
+    assert known_relations(engine) == {("Grafana Agent", "uses", "Prometheus Remote Write")}
 
 
 # --- A sentence of an observation that has no subject speaks of what the observation was told
@@ -564,17 +563,16 @@ def test_a_pronoun_that_opens_an_observation_means_its_owner(text: str, places: 
     assert found == places
 
 
-def test_what_the_store_knows_by_hand_is_found_behind_the_verb(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
-        memory = engine.entities.memory
-        memory.create([NewEntity(name="billing service"), NewEntity(name="event queue")])
-        memory.add_observations([("billing service", ["Depends on the event queue."])])
-        (one,) = engine.graph.relations("billing service")
-        assert (one.head, one.relation, one.tail) == (
-            "billing service",
-            "depends_on",
-            "event queue",
-        )
+def test_what_the_store_knows_by_hand_is_found_behind_the_verb(engine: clew.Clew) -> None:
+    memory = engine.entities.memory
+    memory.create([NewEntity(name="billing service"), NewEntity(name="event queue")])
+    memory.add_observations([("billing service", ["Depends on the event queue."])])
+    (one,) = engine.graph.relations("billing service")
+    assert (one.head, one.relation, one.tail) == (
+        "billing service",
+        "depends_on",
+        "event queue",
+    )
 
 
 # --- What evidence makes of the weight of a relation, and what is taken back stays so.

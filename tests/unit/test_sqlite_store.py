@@ -32,7 +32,6 @@ from clew.stores.sqlite.schema import make_tables
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import CHUNKS_WITHIN, DESCRIBED, LANGUAGES, NAMED_CHUNKS
 from clew.testing.conformance import EMBEDDER, make_entry
-from clew.testing.fakes import HashEmbedder
 from clew.types import Document, IndexedDocument, Period
 
 # --- sqlite store
@@ -465,18 +464,16 @@ def test_what_is_functional_is_remembered_and_may_be_declared_anew(store: Sqlite
 # --- Several documents are saved in one transaction, and what is refused takes none with it.
 
 
-def test_documents_share_transactions(tmp_path: Path) -> None:
+def test_documents_share_transactions(engine: clew.Clew) -> None:
     commits: list[str] = []
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("The first text brings up whatever is made once.")
-        database = engine.state.store.backend.database  # type: ignore[attr-defined]
-        with database.read() as connection:
-            connection.set_trace_callback(lambda sql: commits.append(sql))
-        report = engine.add_documents(
-            Document(source=f"{i}", text=f"Ada Morn wrote letter {i} to Piet Oss.")
-            for i in range(40)
-        )
-        with database.read() as connection:
-            connection.set_trace_callback(None)
+    engine.add("The first text brings up whatever is made once.")
+    database = engine.state.store.backend.database  # type: ignore[attr-defined]
+    with database.read() as connection:
+        connection.set_trace_callback(lambda sql: commits.append(sql))
+    report = engine.add_documents(
+        Document(source=f"{i}", text=f"Ada Morn wrote letter {i} to Piet Oss.") for i in range(40)
+    )
+    with database.read() as connection:
+        connection.set_trace_callback(None)
     assert report.added == 40
     assert sum(sql.startswith("BEGIN IMMEDIATE") for sql in commits) < 10

@@ -498,7 +498,9 @@ def picture(teller: Teller) -> list[tuple[object, ...]]:
     ]
 
 
-def test_importing_says_what_was_new_there_joined_and_refused(tmp_path: Path) -> None:
+def test_importing_says_what_was_new_there_joined_and_refused(
+    tmp_path: Path, engine: clew.Clew
+) -> None:
     bergen = {"type": "entity", "name": "BERGEN", "entityType": "river"}
     lines: list[Record] = [
         {"type": "entity", "name": "Olaf", "entityType": "person", "observations": ["Sings."]},
@@ -507,9 +509,8 @@ def test_importing_says_what_was_new_there_joined_and_refused(tmp_path: Path) ->
     ]
     file = tmp_path / "memory.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    with clew.open(tmp_path / "store", embedder=HashEmbedder(dimension=8)) as engine:
-        engine.entities.memory.create([NewEntity(name="Bergen", entity_type="place")], [["Wet."]])
-        first, again = (engine.entities.import_memory(file) for _ in range(2))
+    engine.entities.memory.create([NewEntity(name="Bergen", entity_type="place")], [["Wet."]])
+    first, again = (engine.entities.import_memory(file) for _ in range(2))
     new = [(one.entities, one.observations, one.relations) for one in (first, again)]
     known = [
         (one.known_entities, one.known_observations, one.known_relations) for one in (first, again)
@@ -519,17 +520,16 @@ def test_importing_says_what_was_new_there_joined_and_refused(tmp_path: Path) ->
     assert [one.reason for one in first.skipped] == ["the type 'river': 'Bergen' keeps 'place'"]
 
 
-def test_the_same_text_of_two_is_told_of_both(tmp_path: Path) -> None:
+def test_the_same_text_of_two_is_told_of_both(engine: clew.Clew) -> None:
     """An observation that names nobody has its own text and its own subject."""
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        memory = engine.entities.memory
-        people = [NewEntity(name=name, entity_type="person") for name in ("Olaf Moe", "Ada Quill")]
-        memory.create(people, [["Has the van."], ["Has the van."]])
-        hits = {(h.chunk.title, h.chunk.text) for h in engine.search("Who has the van?").hits}
-        assert hits > {(name, "Has the van.") for name in ("Olaf Moe", "Ada Quill")}
-        assert memory.delete_observations([("Olaf Moe", ["Has the van."])]) == [1]
-        left = engine.store.observations(list(memory.find(["Olaf Moe", "Ada Quill"]).values()))
-        assert [[one.text for one in texts] for texts in left.values()] == [["Has the van."]]
+    memory = engine.entities.memory
+    people = [NewEntity(name=name, entity_type="person") for name in ("Olaf Moe", "Ada Quill")]
+    memory.create(people, [["Has the van."], ["Has the van."]])
+    hits = {(h.chunk.title, h.chunk.text) for h in engine.search("Who has the van?").hits}
+    assert hits > {(name, "Has the van.") for name in ("Olaf Moe", "Ada Quill")}
+    assert memory.delete_observations([("Olaf Moe", ["Has the van."])]) == [1]
+    left = engine.store.observations(list(memory.find(["Olaf Moe", "Ada Quill"]).values()))
+    assert [[one.text for one in texts] for texts in left.values()] == [["Has the van."]]
 
 
 @pytest.mark.parametrize(
@@ -543,18 +543,17 @@ def test_the_same_text_of_two_is_told_of_both(tmp_path: Path) -> None:
         ("Nickname: Lizzy", "Lizzy"),
     ],
 )
-def test_a_name_that_one_goes_by_is_an_alias(tmp_path: Path, text: str, alias: str) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        memory = engine.entities.memory
-        stone = NewEntity(name="Elizabeth Stone", entity_type="person")
-        (made,) = memory.create([stone], [[text]])
-        assert engine.entities.get(alias).id == made.entity_id
-        assert engine.entities.get(alias).name == "Elizabeth Stone"
-        # Who tells something of the alias tells it of her, and is told so.
-        outcome = Toolbox(engine, OPERATIONS, profile="memory").call(
-            "add_observations", {"observations": [{"entityName": alias, "contents": ["Sings."]}]}
-        )
-        assert outcome.content["joined"] == [{"name": alias, "entity": "Elizabeth Stone"}]
+def test_a_name_that_one_goes_by_is_an_alias(engine: clew.Clew, text: str, alias: str) -> None:
+    memory = engine.entities.memory
+    stone = NewEntity(name="Elizabeth Stone", entity_type="person")
+    (made,) = memory.create([stone], [[text]])
+    assert engine.entities.get(alias).id == made.entity_id
+    assert engine.entities.get(alias).name == "Elizabeth Stone"
+    # Who tells something of the alias tells it of her, and is told so.
+    outcome = Toolbox(engine, OPERATIONS, profile="memory").call(
+        "add_observations", {"observations": [{"entityName": alias, "contents": ["Sings."]}]}
+    )
+    assert outcome.content["joined"] == [{"name": alias, "entity": "Elizabeth Stone"}]
 
 
 # --- What was stated by hand goes from one store into another by `clew export` and `clew

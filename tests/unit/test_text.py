@@ -238,7 +238,7 @@ def test_what_a_note_states_and_what_of_it_is_searched() -> None:
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Iterator[clew.Clew]:
+def vault(tmp_path: Path, engine: clew.Clew) -> clew.Clew:
     folder = tmp_path / "vault"
     (folder / "people").mkdir(parents=True)
     (folder / "skerrow.md").write_text(NOTE)
@@ -246,9 +246,8 @@ def vault(tmp_path: Path) -> Iterator[clew.Clew]:
         "# Corwin Hale, engineer\n\nHe raised [[SRL]].\n"
     )
     (folder / "ilse-marrable.md").write_text("Set the prisms by hand. #reef #prisms\n")
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
-        store.index([folder])
-        yield store
+    engine.index([folder])
+    return engine
 
 
 def neighbors(store: clew.Clew, name: str) -> set[tuple[str, str, str]]:

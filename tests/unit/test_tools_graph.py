@@ -209,10 +209,9 @@ def test_depth_out_of_range_is_moved_into_it(store: Clew) -> None:
     assert depths == [1, 1, 3, 3]
 
 
-def test_nothing_is_found_in_an_empty_store(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as empty:
-        content = call(empty.tools, "graph_enhanced_search", query="Jonas Reed")
-        statistics = call(empty.tools, "get_graph_statistics")["statistics"]
+def test_nothing_is_found_in_an_empty_store(engine: Clew) -> None:
+    content = call(engine.tools, "graph_enhanced_search", query="Jonas Reed")
+    statistics = call(engine.tools, "get_graph_statistics")["statistics"]
 
     assert content["results"] == []
     assert (statistics["entities"], statistics["avg_relationships_per_entity"]) == (0, 0)
@@ -319,15 +318,14 @@ def test_neighbours_are_those_of_a_plain_search(
     assert not together or (direction == "both" and relation_type is None)
 
 
-def test_names_of_one_sentence_are_neighbours_of_a_kind_of_their_own(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("With Anna Morn came Piet Oss and Cleo Vale. There Anna Morn married Piet Oss.")
-        anna, piet, cleo = (id_of(engine, n) for n in ("Anna Morn", "Piet Oss", "Cleo Vale"))
-        options = {"entity_id": anna, "relation_type": "co_occurs_with"}
+def test_names_of_one_sentence_are_neighbours_of_a_kind_of_their_own(engine: Clew) -> None:
+    engine.add("With Anna Morn came Piet Oss and Cleo Vale. There Anna Morn married Piet Oss.")
+    anna, piet, cleo = (id_of(engine, n) for n in ("Anna Morn", "Piet Oss", "Cleo Vale"))
+    options = {"entity_id": anna, "relation_type": "co_occurs_with"}
 
-        content = call(engine.tools, "get_entity_neighbors", **options)
-        graph = call(engine.tools, "build_local_graph", entity_ids=[anna, piet, cleo])["graph"]
-        above = call(engine.tools, "get_entity_neighbors", **options, min_weight=1.0)["neighbors"]
+    content = call(engine.tools, "get_entity_neighbors", **options)
+    graph = call(engine.tools, "build_local_graph", entity_ids=[anna, piet, cleo])["graph"]
+    above = call(engine.tools, "get_entity_neighbors", **options, min_weight=1.0)["neighbors"]
 
     # A relation ties the other two, and says more.
     (neighbor,) = content["neighbors"]

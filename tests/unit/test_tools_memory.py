@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -363,36 +363,34 @@ def test_a_text_larger_than_any_page_is_shown_in_part(client: Client) -> None:
     assert entity["observations"][0].startswith(long[:-1])
 
 
-def test_a_call_that_writes_syncs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_writes_syncs_once(engine: clew.Clew, monkeypatch: pytest.MonkeyPatch) -> None:
     """The audit log and what the tool writes become durable together: one FULL commit."""
     levels: list[str] = []
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        database = engine.state.journal
-        begin = database._patiently
+    database = engine.state.journal
+    begin = database._patiently
 
-        def listen(connection: sqlite3.Connection, *statements: str) -> None:
-            levels.extend(one for one in statements if one.startswith("PRAGMA synchronous"))
-            begin(connection, *statements)
+    def listen(connection: sqlite3.Connection, *statements: str) -> None:
+        levels.extend(one for one in statements if one.startswith("PRAGMA synchronous"))
+        begin(connection, *statements)
 
-        monkeypatch.setattr(database, "_patiently", listen)
-        entities = [{"name": "Anna", "entityType": "person", "observations": ["Sings."]}]
-        assert not engine.tools.call("create_entities", {"entities": entities}).is_error
-        assert len(engine.maintenance.audit()) == 1
+    monkeypatch.setattr(database, "_patiently", listen)
+    entities = [{"name": "Anna", "entityType": "person", "observations": ["Sings."]}]
+    assert not engine.tools.call("create_entities", {"entities": entities}).is_error
+    assert len(engine.maintenance.audit()) == 1
     assert levels.count("PRAGMA synchronous = FULL") == 1
     assert levels[-1] == "PRAGMA synchronous = FULL"
 
 
-def test_the_profile_full_finds_what_is_told_beside_what_documents_say(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("The quay of Morn was built by Ada Quill.", source="quay")
-        toolbox = Toolbox(engine, OPERATIONS, profile="full")
-        told = {
-            "name": "Ada Quill",
-            "entityType": "person",
-            "observations": ["Ada Quill keeps bees."],
-        }
-        assert not toolbox.call("create_entities", {"entities": [told]}).is_error
-        found = toolbox.call("query_documents", {"query": "Ada Quill"}).content["results"]
+def test_the_profile_full_finds_what_is_told_beside_what_documents_say(engine: clew.Clew) -> None:
+    engine.add("The quay of Morn was built by Ada Quill.", source="quay")
+    toolbox = Toolbox(engine, OPERATIONS, profile="full")
+    told = {
+        "name": "Ada Quill",
+        "entityType": "person",
+        "observations": ["Ada Quill keeps bees."],
+    }
+    assert not toolbox.call("create_entities", {"entities": [told]}).is_error
+    found = toolbox.call("query_documents", {"query": "Ada Quill"}).content["results"]
     texts = " ".join(hit["text"] for hit in found)
     assert "built by Ada Quill" in texts
     assert "keeps bees" in texts
@@ -513,12 +511,10 @@ CANAL = "She came from the old town by the canal. The Quiet Smith lived there, t
 
 
 @pytest.fixture
-def extraction_engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add(TOWER, source="tower", title="Tower of Vell")
-        engine.add(CANAL, source="canal", title="Notes")
-        yield engine
-        assert engine.maintenance.check().problems == ()
+def extraction_engine(engine: clew.Clew) -> clew.Clew:
+    engine.add(TOWER, source="tower", title="Tower of Vell")
+    engine.add(CANAL, source="canal", title="Notes")
+    return engine
 
 
 @pytest.fixture

@@ -584,20 +584,19 @@ def test_a_cookie_alone_writes_nothing(tmp_path: Path) -> None:
 # alone.
 
 
-def test_a_passage_is_compared_whether_it_was_a_candidate_or_not(tmp_path: Path) -> None:
+def test_a_passage_is_compared_whether_it_was_a_candidate_or_not(engine: Clew) -> None:
     question = "Who cast the bell of Port Anselm?"
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        store.add_documents(
-            clew.Document(source=f"{n}", text=f"Edda Rowe cast bell number {n} of Port Anselm.")
-            for n in range(400)
-        )
-        store.add("Sheep graze upon every quiet hill.", source="sheep")
-        found = store.search(question, strategy="graph", limit=2).hits
-        first, second = (hit.chunk.id for hit in found)
-        (sheep,) = (chunk.id for chunk in store.documents.chunks("sheep"))
-        near = compare_passages(store, question, first, [second])
-        assert compare_passages(store, question, first, [10**9]) is None
-        far = compare_passages(store, question, first, [sheep])
+    engine.add_documents(
+        clew.Document(source=f"{n}", text=f"Edda Rowe cast bell number {n} of Port Anselm.")
+        for n in range(400)
+    )
+    engine.add("Sheep graze upon every quiet hill.", source="sheep")
+    found = engine.search(question, strategy="graph", limit=2).hits
+    first, second = (hit.chunk.id for hit in found)
+    (sheep,) = (chunk.id for chunk in engine.documents.chunks("sheep"))
+    near = compare_passages(engine, question, first, [second])
+    assert compare_passages(engine, question, first, [10**9]) is None
+    far = compare_passages(engine, question, first, [sheep])
 
     assert near is not None
     assert far is not None
