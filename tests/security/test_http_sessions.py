@@ -273,8 +273,13 @@ BEARER = f"Authorization: Bearer {ALICE[0]}"
 
 @pytest.fixture(scope="module", name="server")
 def starved_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    limits: dict[str, Any] = {"header_seconds": 0.5, "request_seconds": 1.0, "body_megabytes": 0.1}
-    with serving(tmp_path_factory.mktemp("starved"), tools=REGISTRY, **limits) as server:
+    with serving(
+        tmp_path_factory.mktemp("starved"),
+        tools=REGISTRY,
+        header_seconds=0.5,
+        request_seconds=1.0,
+        body_megabytes=0.1,
+    ) as server:
         yield server
 
 
@@ -339,12 +344,16 @@ def test_connections_are_bounded(tmp_path: Path, setting: str, status: int) -> N
 
 
 def test_addresses_of_a_proxy_are_not_counted(tmp_path: Path) -> None:
-    bounds: dict[str, Any] = {"connections_per_caller": 5, "trusted_proxies": ["127.0.0.1"]}
-    with serving(tmp_path, **bounds) as server, attacks.many_connections(server.url, 10):
+    with (
+        serving(tmp_path, connections_per_caller=5, trusted_proxies=["127.0.0.1"]) as server,
+        attacks.many_connections(server.url, 10),
+    ):
         assert attacks.open_session(server.url, ALICE[0]).status == 200
 
 
 def test_beyond_reason_connections_are_dropped(tmp_path: Path) -> None:
-    bounds: dict[str, Any] = {"connections": 5, "header_seconds": 30}
-    with serving(tmp_path, **bounds) as server, attacks.many_connections(server.url, 60):
+    with (
+        serving(tmp_path, connections=5, header_seconds=30) as server,
+        attacks.many_connections(server.url, 60),
+    ):
         assert attacks.silence(server.url, patience=5).closed

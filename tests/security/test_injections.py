@@ -187,6 +187,11 @@ def check_told(model: Obedient) -> None:
             assert order[-30:] not in rest
 
 
+def test_there_are_enough_of_them() -> None:
+    assert len(set(ORDERS)) >= 50
+    assert sum(not order.isascii() for order in ORDERS) >= 20
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_no_order_leaves_its_block(order: str) -> None:
     block = untrusted_block(f"a {order} b", number=1, title=f'x" {order}')

@@ -293,26 +293,6 @@ def test_kinds_of_retrieval_are_strategies(
     assert stocked.call("query_documents", query="weir 7", **given)["strategy"] == strategy
 
 
-@pytest.mark.parametrize("budget", [500, 1000, 4000, 20_000])
-@pytest.mark.parametrize("tool", ["query_documents", "list_documents", "get_document"])
-def test_no_result_is_over_its_budget(stocked: Desk, tool: str, budget: int) -> None:
-    long = "Tarn Abbey owns the fishing rights of the Lorne. " * 400
-    stocked.call("ingest_document", text=long, title="Rights", source="rights")
-    by_tool: dict[str, dict[str, Any]] = {
-        "query_documents": {"query": "fishing rights of Tarn Abbey", "top_k": 50},
-        "list_documents": {"limit": 500},
-        "get_document": {"document": "rights"},
-    }
-    arguments = by_tool[tool]
-    found = stocked.call(tool, max_tokens=budget, **arguments)
-    text = json.dumps({k: v for k, v in found.items() if k != "success"}, ensure_ascii=False)
-    assert stocked.engine.state.embedder.count_tokens(text) <= budget
-    if tool == "query_documents":
-        asked = stocked.call(tool, max_tokens=100_000, **arguments)
-        assert len(found["results"]) + found["left_out"] == len(asked["results"])
-        assert found["results"]
-
-
 def test_the_first_few_passages_come_before_threads_and_these_before_others(desk: Desk) -> None:
     for place in range(9):
         text = f"Jonas Reed built mill {place} at Harrow Ford. Jonas Reed sold it to Edda Rowe."
