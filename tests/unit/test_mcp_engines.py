@@ -25,6 +25,7 @@ from clew.mcp import calls as pool
 from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
+from clew.search import pipeline
 from clew.search.options import Options
 from clew.search.pipeline import STRATEGIES
 from clew.search.session import SearchResources
@@ -444,8 +445,6 @@ def test_a_question_waits_for_a_model_that_is_there_soon(
 def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clew.search import pipeline
-
     ask, asked = pipeline.ask, []
 
     def interrupted(resources: SearchResources, question: str, options: Options) -> SearchResult:
@@ -467,8 +466,6 @@ def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
 def test_no_more_questions_are_answered_at_once_than_there_are_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clew.search import pipeline
-
     ask, here, most = pipeline.ask, [0], [0]
     lock = threading.Lock()
 

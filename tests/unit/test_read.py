@@ -603,10 +603,8 @@ def test_git_agrees_on_what_is_ignored(
 
 def test_links_in_a_circle_are_survived(tmp_path: Path) -> None:
     write(tmp_path, "a/one.md", "b/two.md")
-    (tmp_path / "a" / "up").symlink_to(tmp_path)
-    (tmp_path / "a" / "to_b").symlink_to(tmp_path / "b")
-    (tmp_path / "b" / "to_a").symlink_to(tmp_path / "a")
-    (tmp_path / "again.md").symlink_to(tmp_path / "a" / "one.md")
+    for link, target in (("a/up", "."), ("a/to_b", "b"), ("b/to_a", "a"), ("again.md", "a/one.md")):
+        (tmp_path / link).symlink_to(tmp_path / target)
     assert found(tmp_path) == ["a/one.md", "b/two.md"]
 
 

@@ -398,25 +398,30 @@ def test_a_database_that_was_lost_is_not_an_empty_store(folder: Path, kept: byte
 
 
 @pytest.mark.parametrize(
-    ("name", "values"),
+    ("name", "values", "said"),
     [
-        ("schema_version", ["'x'", "NULL", "-3", "0", "2.5", "x'00'"]),
-        ("generation", ["'x'", "NULL", "x'00'"]),
-        ("functional", ["'x'", "NULL", "-3", "0", "2.5", "x'00'"]),
+        *(
+            (name, values, f"damaged: its {name} is .*from a backup")
+            for name, values in (
+                ("schema_version", ["'x'", "NULL", "-3", "0", "2.5", "x'00'"]),
+                ("generation", ["'x'", "NULL", "x'00'"]),
+                ("functional", ["'x'", "NULL", "-3", "0", "2.5", "x'00'"]),
+            )
+        ),
+        (
+            "copying",
+            ["'{'", "'[]'", "'{}'", """'{"after": 1, "source": []}'"""],
+            r"unfinished copy, whose mark .* is damaged",
+        ),
     ],
 )
-def test_meta_that_cannot_be_read_is_named(folder: Path, name: str, values: list[str]) -> None:
+def test_meta_that_cannot_be_read_is_named(
+    folder: Path, name: str, values: list[str], said: str
+) -> None:
     for value in values:
         write(folder, f"INSERT OR REPLACE INTO meta VALUES ('{name}', {value})")
-        with pytest.raises(StoreCorruptError, match=f"damaged: its {name} is .*from a backup"):
+        with pytest.raises(StoreCorruptError, match=said):
             SqliteStore(folder, functional=())
-
-
-def test_the_mark_of_a_copy_that_cannot_be_read_is_named(folder: Path) -> None:
-    for mark in ("{", "[]", "{}", '{"after": 1, "source": []}'):
-        write(folder, f"INSERT OR REPLACE INTO meta VALUES ('copying', '{mark}')")
-        with pytest.raises(StoreCorruptError, match=r"unfinished copy, whose mark .* is damaged"):
-            SqliteStore(folder)
 
 
 def test_files_of_a_state_that_the_database_never_reached_are_not_used(folder: Path) -> None:
@@ -466,9 +471,8 @@ def test_what_is_damaged_keeps_no_search_from_the_rest(
     question = "Who repaired the roof of Tarn Abbey?"
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         before = {hit.chunk.id for hit in engine.search(question, strategy=strategy).hits}
-    spoil_word(library, "documents", "title", "Abbey")
-    spoil_word(library, "documents", "metadata", "Ann")
-    spoil_word(library, "documents", "source", "abbey")
+    for column, word in (("title", "Abbey"), ("metadata", "Ann"), ("source", "abbey")):
+        spoil_word(library, "documents", column, word)
     spoil_word(library, "chunks", "text", "roof")
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         hits = engine.search(question, strategy=strategy).hits

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import clew
 import clew.indexing.manual_graph
+from clew.models.onnx import OnnxEmbedder
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.settings import EmbedSettings
 from clew.stores.relations import with_synonyms
@@ -175,8 +176,6 @@ def told_at(patch: pytest.MonkeyPatch, moment: datetime) -> None:
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[dict[str, Any]]]:
     """The labelled pairs, each told of an entity of its own among others, with what came first."""
-    from clew.models.onnx import OnnxEmbedder
-
     labelled = [json.loads(line) for line in PAIRS.read_text("utf-8").splitlines()]
     embedder = OnnxEmbedder(EmbedSettings(cache=tmp_path_factory.mktemp("models")))
     found: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
@@ -231,8 +230,6 @@ def test_what_is_over_never_goes_before_what_is_so(
     tmp_path: Path, first: str, second: str, current: int
 ) -> None:
     """Whichever was told last: one lives and works in one place at a time."""
-    from clew.models.onnx import OnnxEmbedder
-
     people = ("Amparo Sandoval", "Jory Penhale", "Ottilie Brask")
     named = {"Cadiz": "city", "Bilbao": "city", "Ostra Mills": "company"}
     named |= {"Mistral Boats": "company", **dict.fromkeys(people, "person")}
@@ -300,8 +297,6 @@ ENDS = {
 
 def told_in_turn(said: list[tuple[str, str, str, str]], folder: Path) -> list[str]:
     """What is wrong of (first told, then told, question, what goes first), each of its own name."""
-    from clew.models.onnx import OnnxEmbedder
-
     firsts = "Benna Carol Dario Edda Fenno Greta Hilke Imre Jarno Katla".split()
     names = [f"{firsts[n % 10]} {'bcdfghklmnprstvwz'[n // 10]}arden" for n in range(len(said))]
     wrong = []

@@ -168,9 +168,8 @@ def test_a_session_ends_where_nobody_uses_it() -> None:
 
 def test_a_token_sees_its_namespaces_alone(client: TestClient) -> None:
     log_in(client, READER[0])
-    own = client.get("/ui/documents")
-    other = client.get("/ui/documents?namespace=mills")
-    none = client.get("/ui/documents?namespace=none")
+    asked = ("", "?namespace=mills", "?namespace=none")
+    own, other, none = (client.get(f"/ui/documents{query}") for query in asked)
 
     assert own.status_code == 200
     assert "The mill" not in own.text
@@ -351,10 +350,13 @@ def test_a_picture_is_of_the_store_as_it_is_and_waits_for_no_communities(tmp_pat
 def test_settings_are_shown_without_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CLEW_NEO4J__PASSWORD", "hunter2-neo4j")
-    monkeypatch.setenv("CLEW_QDRANT__API_KEY", "hunter2-qdrant")
-    monkeypatch.setenv("CLEW_QDRANT__URL", "http://" + "ann:hunter2-url" + "@localhost:6333")
-    monkeypatch.setenv("CLEW_SEARCH__LIMIT", "7")
+    for name, value in {
+        "NEO4J__PASSWORD": "hunter2-neo4j",
+        "QDRANT__API_KEY": "hunter2-qdrant",
+        "QDRANT__URL": "http://" + "ann:hunter2-url" + "@localhost:6333",
+        "SEARCH__LIMIT": "7",
+    }.items():
+        monkeypatch.setenv(f"CLEW_{name}", value)
     with explorer(tmp_path) as client:
         log_in(client, OWNER[0])
         refused = client.get("/ui/settings")
