@@ -11,7 +11,7 @@ from clew.operations.toolbox import Toolbox
 
 
 def call(
-    toolbox: Toolbox, tool: str, /, caller: Caller | None = None, **arguments: object
+    toolbox: Toolbox, tool: str, caller: Caller | None = None, /, **arguments: object
 ) -> dict[str, Any]:
     """The result of a call that succeeds, of which the text says the same."""
     outcome = toolbox.call(tool, arguments, caller=caller)

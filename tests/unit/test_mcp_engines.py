@@ -17,17 +17,15 @@ import httpx2
 import pytest
 
 import clew
-from clew import jobs as kinds
 from clew.engine import Engine
 from clew.errors import StoreBusyError, StoreError
 from clew.jobs import Ingestion
-from clew.mcp import calls as pool
 from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
-from clew.search import pipeline
 from clew.search.options import Options
 from clew.search.pipeline import STRATEGIES
+from clew.search.pipeline import ask as ask_pipeline
 from clew.search.session import SearchResources
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
@@ -220,7 +218,7 @@ class Held(Ingestion):
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Held]]:
     Held.let_go, Held.begun = threading.Event(), threading.Semaphore(0)
-    monkeypatch.setattr(kinds, "Ingestion", Held)
+    monkeypatch.setattr("clew.jobs.Ingestion", Held)
     yield Held
     Held.let_go.set()
 
@@ -361,7 +359,7 @@ def test_neither_one_namespace_nor_all_take_all_threads(
     refused: str,
     match: str,
 ) -> None:
-    monkeypatch.setattr(pool, limit, 2)
+    monkeypatch.setattr(f"clew.mcp.calls.{limit}", 2)
     first, second = taken
     with engines_in(tmp_path) as engines, engines.acquire(first), engines.acquire(second):
         with pytest.raises(StoreBusyError, match=match):
@@ -445,10 +443,10 @@ def test_a_question_waits_for_a_model_that_is_there_soon(
 def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask, asked = pipeline.ask, []
+    asked: list[int] = []
 
     def interrupted(resources: SearchResources, question: str, options: Options) -> SearchResult:
-        result = ask(resources, question, options)
+        result = ask_pipeline(resources, question, options)
         asked.append(resources.store.mentions_version())
         if len(asked) > 1:
             return result
@@ -456,7 +454,7 @@ def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
             other.entities.merge("Jonas Reed", "Edda Rowe")
         return replace(result, hits=())
 
-    monkeypatch.setattr(pipeline, "ask", interrupted)
+    monkeypatch.setattr("clew.search.pipeline.ask", interrupted)
     with with_notes(tmp_path, HashEmbedder()) as engine:
         assert engine.search("Who built the mill at Harrow Ford?").hits
     first, second = asked
@@ -466,7 +464,7 @@ def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
 def test_no_more_questions_are_answered_at_once_than_there_are_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask, here, most = pipeline.ask, [0], [0]
+    here, most = [0], [0]
     lock = threading.Lock()
 
     def counted(resources: SearchResources, question: str, options: Options) -> SearchResult:
@@ -475,12 +473,12 @@ def test_no_more_questions_are_answered_at_once_than_there_are_cores(
             most[0] = max(most[0], here[0])
         try:
             time.sleep(0.02)
-            return ask(resources, question, options)
+            return ask_pipeline(resources, question, options)
         finally:
             with lock:
                 here[0] -= 1
 
-    monkeypatch.setattr(pipeline, "ask", counted)
+    monkeypatch.setattr("clew.search.pipeline.ask", counted)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     with with_notes(tmp_path, HashEmbedder()) as engine, ThreadPoolExecutor(8) as threads:
         asked = [f"Who built the mill {n}?" for n in range(16)]

@@ -462,8 +462,7 @@ def test_it_is_always_bounded_and_whole(
 
     ids = {node.id for node in found.graph.nodes}
     assert 1 <= len(ids) <= limit
-    assert {e.from_entity_id for e in found.graph.edges} <= ids
-    assert {e.to_entity_id for e in found.graph.edges} <= ids
+    assert all({e.from_entity_id, e.to_entity_id} <= ids for e in found.graph.edges)
     assert engine.state.embedder.count_tokens(found.context.text) == found.context.tokens <= budget
     assert any("did not fit" in remark for remark in found.notes) == bool(found.context.left_out)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from clew.errors import ModelError
-from clew.search import ranker
 from clew.search.features import FEATURES
 from clew.search.ranker import (
     ALL_FEATURES,
@@ -112,7 +111,7 @@ def test_other_features_are_an_error(
     complaint: str,
 ) -> None:
     save_ranker(some_ranker(), tmp_path / "ranker.npz")
-    monkeypatch.setattr(ranker, "FEATURES", features)
+    monkeypatch.setattr("clew.search.ranker.FEATURES", features)
 
     with pytest.raises(ModelError, match=complaint):
         load_ranker(tmp_path / "ranker.npz")

@@ -28,6 +28,7 @@ from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import EMBEDDER, make_entry, make_link
 from clew.testing.fakes import HashEmbedder
 from clew.types import Chunk, Document, ExtractedRelation, NewEntity, Relation
+from tests.unit.called import refusal
 
 # --- relations
 
@@ -720,9 +721,7 @@ def test_a_prune_is_taken_back_but_not_what_was_deleted_by_hand(engine: clew.Cle
 )
 def test_the_tools_ask_first(engine: clew.Clew, tool: str, given: dict[str, object]) -> None:
     add(engine, a=FACT)
-    refused = engine.tools.call(tool, given)
-    assert refused.is_error
-    assert "confirm=true" in refused.text
+    assert "confirm=true" in refusal(engine.tools, tool, **given)
     assert len(stating(engine)) == 1
     assert not engine.tools.call(tool, {**given, "confirm": True}).is_error
     assert stating(engine) == []

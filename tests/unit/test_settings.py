@@ -117,7 +117,8 @@ def test_vectors_are_finite_and_of_unit_length(texts: list[str]) -> None:
     embedder: Embedder = HashEmbedder()
     vectors = embedder.embed_documents(texts)
 
-    assert (vectors.shape, vectors.dtype) == ((len(texts), 256), np.float32)
+    assert vectors.shape == (len(texts), 256)
+    assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     for text, vector in zip(texts, vectors, strict=True):
         np.testing.assert_array_equal(embedder.embed_query(text), vector)

@@ -23,7 +23,6 @@ from clew.graph.extended_snapshot import ExtendedSnapshot
 from clew.graph.snapshot import Adjacency, Snapshot, narrow
 from clew.graph.snapshot_files import build
 from clew.ports import PassageRow
-from clew.stores import state as moved_mentions
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
@@ -370,7 +369,7 @@ def moved_since(store: SqliteStore, version: int) -> list[int] | None:
 
 
 def test_the_newest_notes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moved_mentions, "MOST", 3)
+    monkeypatch.setattr("clew.stores.state.MOST", 3)
     with opened(tmp_path) as store:
         store.save(make_entry("a", "Anna.", "Vienna.", names=["Anna", "Vienna"]))
         start = store.mentions_version()
@@ -380,7 +379,7 @@ def test_the_newest_notes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         moving(store, 1)
         assert moved_since(store, start) is None
         assert moved_since(store, start + 1) == [chunk]
-        monkeypatch.setattr(moved_mentions, "MOST", 0)
+        monkeypatch.setattr("clew.stores.state.MOST", 0)
         moving(store, 1)
         assert store.moved_since(store.mentions_version() - 1) is None
         assert columns_of(build(store, build(store)).whole) == columns_of(build(store))
@@ -451,7 +450,7 @@ def test_vectors_read_no_ids_after_a_merge(
         matrix.refresh()
         assert len(reads) == first
         assert matrix.vectors(ids).shape == (2, EMBEDDER[1])
-        monkeypatch.setattr(moved_mentions, "MOST", 0)
+        monkeypatch.setattr("clew.stores.state.MOST", 0)
         moving(store, 1)
         matrix.refresh()
         assert len(reads) == first + 1, "what was not noted may be a backup that came back"

@@ -16,7 +16,6 @@ import pytest
 import clew
 from clew.errors import StoreCorruptError
 from clew.search.pipeline import STRATEGIES
-from clew.stores import state as deletions
 from clew.stores.sqlite.backup import back_up
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors import VectorMatrix
@@ -510,7 +509,7 @@ def deleted_since(store: SqliteStore, generation: int) -> list[int] | None:
 def test_too_many_deletions_are_not_known_until_the_next(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deletions, "MOST", 3)
+    monkeypatch.setattr("clew.stores.state.MOST", 3)
     store.save(make_entry("c", "More."))
     start = store.generation()
     ids = gone(store, "a") + gone(store, "c")

@@ -56,7 +56,7 @@ class Desk:
             audit=audit_to(self.audit),
         )
 
-    def call(self, tool: str, caller: Caller | None = None, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+    def call(self, tool: str, caller: Caller | None = None, /, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
         """The result of a call that succeeds, the same as its text."""
         return call(self.toolbox, tool, caller, **arguments)
 

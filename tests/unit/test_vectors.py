@@ -16,14 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import clew.wiring as codes_module
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.engine import Engine
 from clew.engine.state import VectorIndexWithFallback
 from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
 from clew.models.onnx import VectorCache
 from clew.settings import LargeSettings, load_settings
-from clew.stores import vectors as module
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
 from clew.stores.vectors import VectorMatrix
@@ -105,7 +103,7 @@ def test_a_damaged_file_is_not_written_on(
     damaged = bytearray(path.read_bytes())
     damaged[600:700] = bytes(100)
     path.write_bytes(damaged)
-    monkeypatch.setattr(module, "_WORTH_CHUNKS", 0)
+    monkeypatch.setattr("clew.stores.vectors._WORTH_CHUNKS", 0)
     add(store, 30, 40)
     matrix = VectorMatrix(store, store.folder)
     matrix.refresh()  # tail and damaged rows go to a new file
@@ -119,8 +117,8 @@ def test_searching_goes_on_where_the_file_cannot_be_written(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "write_arrays", full)
-    monkeypatch.setattr(module, "_WORTH_CHUNKS", 0)
+    monkeypatch.setattr("clew.stores.vectors.write_arrays", full)
+    monkeypatch.setattr("clew.stores.vectors._WORTH_CHUNKS", 0)
     matrix = VectorMatrix(store, store.folder)
     matrix.refresh()
     add(store, 30, 40)
@@ -367,7 +365,7 @@ def test_when_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         for wanted in ("auto", "always", "never")
     ]
     assert found == [LARGE, 1, None]
-    monkeypatch.setattr(codes_module, "find_spec", lambda name: None)
+    monkeypatch.setattr("clew.wiring.find_spec", lambda name: None)
     assert used_from("vectors", LargeSettings().vectors, "turbovec") is None
     with pytest.raises(MissingExtraError, match=r"large.vectors.*clew\[large\]"):
         used_from("vectors", LargeSettings(vectors="always").vectors, "turbovec")
