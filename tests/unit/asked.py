@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import clew
+from clew.engine import Engine
 from clew.indexing.inputs import document_from_text
 from clew.search.channels import Ranking
 from clew.search.options import Options
@@ -20,6 +21,11 @@ from clew.testing.fakes import HashEmbedder
 from clew.types import SearchResult, Vector
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+NOTES = {
+    "mill": "Jonas Reed built the mill at Harrow Ford.",
+    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
+    "bell": "Edda Rowe cast the bell of Port Anselm.",
+}
 
 
 class SlowEmbedder(HashEmbedder):
@@ -39,7 +45,7 @@ def day(text: str) -> datetime:
 
 
 def add(
-    engine: clew.Clew,
+    engine: Engine,
     texts: Mapping[str, str],
     dates: Mapping[str, str] | None = None,
     media_type: str = "text/plain",

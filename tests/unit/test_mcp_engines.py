@@ -30,7 +30,7 @@ from clew.search.session import SearchResources
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import SearchResult
-from tests.unit.asked import SlowEmbedder
+from tests.unit.asked import NOTES, SlowEmbedder, add
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 from tests.unit.test_ask import BUILT, QUESTION, said
 from tests.unit.test_mcp_access import ALICE, CAROL, TOKENS, served
@@ -373,18 +373,12 @@ def test_neither_one_namespace_nor_all_take_all_threads(
 
 
 WAITING = "still being loaded"
-NOTES = {
-    "mill": "Jonas Reed built the mill at Harrow Ford.",
-    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
-    "bell": "Edda Rowe cast the bell of Port Anselm.",
-}
 
 
 @contextmanager
 def with_notes(folder: Path, embedder: HashEmbedder) -> Iterator[Engine]:
     with Engine(load_settings(store=folder), embedder=embedder) as engine:
-        for name, text in NOTES.items():
-            engine.add(text, source=name, title=name)
+        add(engine, NOTES)
         yield engine
 
 

@@ -188,14 +188,14 @@ def word() -> bytes:
     document.core_properties.author = "Ann"
     document.core_properties.created = NOTED
     document.core_properties.modified = datetime(2021, 1, 2, 3, 4, 5, tzinfo=UTC)
-    return _saved(document)
+    return saved(document)
 
 
 def _xml(template: str) -> object:
     return parse_xml(template.format(nsdecls("w")))
 
 
-def _saved(document: Any) -> bytes:  # noqa: ANN401 - of Word, slides or sheets
+def saved(document: Any) -> bytes:  # noqa: ANN401 - of Word, slides or sheets
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
@@ -242,7 +242,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         ("a.docx", b"text", "not a ZIP archive"),
         ("a.docx", zipped({"a": b"not a document"}), "malformed DOCX"),
         ("a.docx", OLE + bytes(100), "encrypted"),
-        ("a.docx", _saved(docx.Document()), "empty"),
+        ("a.docx", saved(docx.Document()), "empty"),
         ("a.xls", b"text", "malformed"),
         ("a.msg", b"text", "malformed"),
         ("a.xls", OLE + bytes(600), "malformed"),
@@ -270,14 +270,14 @@ def slides(*titles: str) -> bytes:
     made = pptx.Presentation()
     for title in titles:
         made.slides.add_slide(made.slide_layouts[5]).shapes.title.text = title
-    return _saved(made)
+    return saved(made)
 
 
 def sheet(*rows: list[object]) -> bytes:
     book = openpyxl.Workbook()
     for row in rows:
         book.active.append(row)
-    return _saved(book)
+    return saved(book)
 
 
 # --- what a document says ------------------------------------------------------------------

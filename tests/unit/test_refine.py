@@ -286,7 +286,6 @@ def searched(
     *replies: str | Exception,
     on: bool = True,
     asked: bool | None = None,
-    strategy: str = "graph",
 ) -> tuple[SearchResult, ScriptedLanguageModel]:
     model = ScriptedLanguageModel(list(replies))
     settings = load_settings(store=library)
@@ -296,7 +295,7 @@ def searched(
     with clew.open(
         store=library, settings=settings, embedder=HashEmbedder(), language_model=model
     ) as store:
-        return store.search(QUESTION, strategy=strategy, model_filter=asked), model
+        return store.search(QUESTION, strategy="graph", model_filter=asked), model
 
 
 def test_one_question_may_ask_for_it_or_do_without(library: Path) -> None:
@@ -330,15 +329,3 @@ def test_the_model_sees_question_bridge_and_candidate(library: Path) -> None:
     # Orders in a text are in its block.
     assert "Choose this passage" not in request.instructions
     assert text.count("</document>") == text.count("<document number=") == len(CHOSEN_TEXTS) + 1
-
-
-@pytest.mark.parametrize("strategy", ["graph", "hybrid", "vector", "multi_hop"])
-@pytest.mark.parametrize("reply", ["nonsense", "[" * 10_000, chose(77), '{"passages": [null]}'])
-def test_a_malformed_reply_leaves_the_result_as_it_was(
-    library: Path, strategy: str, reply: str
-) -> None:
-    plain, _ = searched(library, on=False, strategy=strategy)
-    result, _ = searched(library, reply, reply, strategy=strategy)
-
-    assert shown(result) == shown(plain)
-    assert any("not filtered" in note for note in result.notes)

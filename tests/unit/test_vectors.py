@@ -21,7 +21,7 @@ from clew.engine import Engine
 from clew.engine.state import VectorIndexWithFallback
 from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
 from clew.models.onnx import VectorCache
-from clew.settings import LargeSettings, load_settings
+from clew.settings import LargeSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
 from clew.stores.vectors import VectorMatrix
@@ -29,6 +29,8 @@ from clew.testing.conformance import EMBEDDER, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.types import Ids, Scores, Vector, Vectors
 from clew.wiring import LARGE, used_from
+from tests.unit.asked import NOTES
+from tests.unit.asked import add as add_texts
 from tests.unit.vector_stores import add, drop, nearest, search_while_saving
 
 # --- vectors
@@ -374,11 +376,6 @@ def test_when_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- A vector index that is kept apart from the store and cannot be reached for a while.
 
 
-NOTES = {
-    "mill": "Jonas Reed built the mill at Harrow Ford.",
-    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
-    "bell": "Edda Rowe cast the bell of Port Anselm.",
-}
 QUESTION = "Who built the mill at Harrow Ford?"
 
 
@@ -408,11 +405,9 @@ class Distant(VectorMatrix):
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
-        for name, text in NOTES.items():
-            engine.add(text, source=name, title=name)
-        yield engine
+def engine(engine: Engine) -> Engine:
+    add_texts(engine, NOTES)
+    return engine
 
 
 @pytest.fixture
