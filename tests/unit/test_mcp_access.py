@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
+from pytest_httpserver import HTTPServer
 
 from clew import Clew
 from clew.errors import SettingsError
@@ -272,27 +271,12 @@ def key() -> RSAPrivateKey:
 
 
 @pytest.fixture(scope="module")
-def jwks_url(key: RSAPrivateKey) -> Iterator[str]:
+def jwks_url(key: RSAPrivateKey, make_httpserver: HTTPServer) -> str:
     """Where the issuer's public key is."""
     public = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
-    body = json.dumps({"keys": [{**public, "kid": "one", "use": "sig"}]}).encode()
-
-    class Keys(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Keys) as issuer:
-        thread = threading.Thread(target=issuer.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{issuer.server_port}/keys"
-        issuer.shutdown()
-        thread.join()
+    told = {"keys": [{**public, "kid": "one", "use": "sig"}]}
+    make_httpserver.expect_request("/keys").respond_with_json(told)
+    return make_httpserver.url_for("/keys")
 
 
 def signed(key: RSAPrivateKey, **claims: object) -> str:

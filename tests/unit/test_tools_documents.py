@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_httpserver import HTTPServer
 
 import clew
 from clew.engine import Engine
@@ -147,40 +146,32 @@ def test_a_file_may_be_given_title_metadata_and_source(desk: Desk, folder: Path)
     )
 
 
-def test_what_an_address_answers_is_read_by_its_type(tmp_path: Path) -> None:
-    pages = tmp_path / "pages"
-    pages.mkdir()
-    (pages / "mill.html").write_text(f"<title>The Mill</title><h1>Mill</h1><p>{MILL}</p>")
-    (pages / "rows.jsonl").write_text(
-        "".join(f'{{"id": {n}, "text": "Row {n}."}}\n' for n in (1, 2))
+def test_what_an_address_answers_is_read_by_its_type(
+    tmp_path: Path, httpserver: HTTPServer
+) -> None:
+    page = f"<title>The Mill</title><h1>Mill</h1><p>{MILL}</p>"
+    lines = "".join(f'{{"id": {n}, "text": "Row {n}."}}\n' for n in (1, 2))
+    for path, data, kind, code in (
+        ("/mill.html", page, "text/html", 200),
+        ("/rows.jsonl", lines, "application/octet-stream", 200),
+        ("/gone.html", "", "text/html", 404),
+    ):
+        httpserver.expect_request(path).respond_with_data(data, code, content_type=kind)
+    desk, site = Desk(tmp_path, private_addresses=True), httpserver.url_for("").rstrip("/")
+    job = desk.call("ingest_document", url=f"{site}/mill.html?x=1")
+    assert desk.finished(job["job_id"])["errors"] == []
+    (hit,) = desk.call("query_documents", query="Who built the mill?")["results"]
+    assert hit["metadata"]["source"] == f"{site}/mill.html?x=1"
+    assert (hit["metadata"]["title"], "<p>" in hit["text"]) == ("The Mill", False)
+    assert desk.call("fetch", id=hit["id"])["url"] == f"{site}/mill.html?x=1"
+    rows = desk.call("ingest_document", url=f"{site}/rows.jsonl", source="rows")
+    assert desk.finished(rows["job_id"])["status"] == "completed"
+    failed = desk.call("ingest_document", url=f"{site}/gone.html")
+    status = desk.finished(failed["job_id"])
+    assert (status["status"], status["error"]) == (
+        "failed",
+        f"cannot read '{site}/gone.html': the server answered 404",
     )
-
-    class Pages(SimpleHTTPRequestHandler):
-        def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401
-            super().__init__(*args, directory=str(pages), **options)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    desk = Desk(tmp_path, private_addresses=True)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        site = f"http://127.0.0.1:{server.server_port}"
-        job = desk.call("ingest_document", url=f"{site}/mill.html?x=1")
-        assert desk.finished(job["job_id"])["errors"] == []
-        (hit,) = desk.call("query_documents", query="Who built the mill?")["results"]
-        assert hit["metadata"]["source"] == f"{site}/mill.html?x=1"
-        assert (hit["metadata"]["title"], "<p>" in hit["text"]) == ("The Mill", False)
-        assert desk.call("fetch", id=hit["id"])["url"] == f"{site}/mill.html?x=1"
-        rows = desk.call("ingest_document", url=f"{site}/rows.jsonl", source="rows")
-        assert desk.finished(rows["job_id"])["status"] == "completed"
-        failed = desk.call("ingest_document", url=f"{site}/gone.html")
-        status = desk.finished(failed["job_id"])
-        assert (status["status"], status["error"]) == (
-            "failed",
-            f"cannot read '{site}/gone.html': the server answered 404",
-        )
-        server.shutdown()
     listed = desk.call("list_documents")["documents"]
     assert [item["source"] for item in listed] == [f"{site}/mill.html?x=1", "rows#1", "rows#2"]
     desk.engine.close()
