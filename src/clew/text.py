@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cache
-from itertools import chain, filterfalse, repeat
+from itertools import chain, filterfalse, groupby, pairwise, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from clew.languages import (
@@ -326,8 +326,8 @@ def question_language(text: str, languages: Iterable[str]) -> str:
 
 
 def is_english(text: str) -> bool:
-    """Whether its function words are those of English, more than of any other language listed."""
-    return spoken(_accented_words(text), STOP_WORDS, listed_languages()) == "en"
+    """Whether its function words are those of English, or at least of no other language listed."""
+    return spoken(_accented_words(text), STOP_WORDS, listed_languages()) in ("en", None)
 
 
 def text_language(text: str) -> str:
@@ -465,7 +465,8 @@ _BREAK = re.compile(
     r"|^[ \t]*(?P<rule>[=\-~^\"'`*+#<>_:.])(?P=rule){2,}[ \t]*$)"
     # A blank line; before items of lists, quotations, rows and fields.
     r"|(?P<lines>\n\s*\n|\n(?=[ \t]*(?:[-*+•‣–][ \t]|[>|]|#{1,6}[ \t]|\(?(?:\d{1,3}|[a-z])[.)]\s"
-    r"|:?[A-Z][\w-]{0,40}(?:[ ][\w-]{1,40}){0,3}:[ \t]|\*\*[^*\n]{1,60}(?::\*\*|\*\*:))))",
+    r"|:?[A-Z][\w-]{0,40}(?:[ ][\w-]{1,40}){0,3}:[ \t]|\*\*[^*\n]{1,60}(?::\*\*|\*\*:))))"
+    r"|(?P<own>\n)(?![ \t]*[=\-~^\"'`*+#<>_:.]{3,}[ \t]*$)",
     re.MULTILINE,
 )
 _LABEL = re.compile(
@@ -490,16 +491,39 @@ def sentences(text: str, language: str = "") -> list[tuple[int, int]]:
 
     `language` is the code of the text's; its abbreviations count beside those of English.
     """
-    known = language_words(language)
+    known, own = language_words(language), _own_breaks(text)
     found: list[tuple[int, int]] = []
     start = 0
     for match in _BREAK.finditer(text):
+        if match.lastgroup == "own" and match.start() not in own:
+            continue
         if match.lastgroup == "stop" and not _ends_sentence(text, start, match, known):
             continue
         if match.lastgroup == "line" and match["rule"] is None:
             start = _add_range(text, start, match.start(), found)
         start = _add_range(text, start, match.end(), found)
     _add_range(text, start, len(text), found)
+    return found
+
+
+def _own_breaks(text: str) -> set[int]:
+    """Return where the lines end that the writer broke, as in notes and chats, not their width.
+
+    Text that is wrapped goes on to the next line where no word would fit any more. Where half of
+    the breaks between two blank lines could have waited, they all are the writer's.
+    """
+    found: set[int] = set()
+    end = -1
+    for is_blank, block in groupby(text.split("\n"), key=lambda line: not line.strip()):
+        lines = list(block)
+        ends = [end := end + 1 + len(line) for line in lines]
+        width = max(map(len, lines))
+        if not is_blank:
+            fit = [
+                len(line) + 1 + len(after.split(maxsplit=1)[0]) <= width
+                for line, after in pairwise(lines)
+            ]
+            found.update(ends[:-1] if 2 * sum(fit) >= len(fit) else ())
     return found
 
 

@@ -719,6 +719,7 @@ LEAST_LIKELY = 0.1
 LEAST_LIKELY_READ = 0.2
 """The same where passages were read, whose confidence is nearer to the middle. Of the questions of
 musique 3 % stay below it, and 64 % of those that nothing answers (docs/quality.md)."""
+UNLIKELY = "nothing here is likely to answer this; the nearest are given"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -1112,7 +1113,8 @@ class Answer:
     questions: tuple[str, ...] = ()
     """What was searched for, in order, where that was more than the question."""
     confidence: float | None = None
-    """Probability that the best passage found answers, 0 to 1; None where none was judged."""
+    """Probability that the passage first quoted answers, or else the best one found, 0 to 1; None
+    where none was judged."""
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
     """US dollars; None where the price is not known."""

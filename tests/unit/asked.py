@@ -60,12 +60,13 @@ def add(
     )
 
 
-def engine_of(*documents: Any, **given: Any) -> Any:  # noqa: ANN401
+def engine_of(*documents: Any, real_model: bool = False, **given: Any) -> Any:  # noqa: ANN401
     """A fixture: a store with what `add` is given, for a module."""
+    embedder = None if real_model else HashEmbedder()
 
     @pytest.fixture(scope="module")
     def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-        with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as opened:
+        with clew.open(tmp_path_factory.mktemp("store"), embedder=embedder) as opened:
             add(opened, *documents, **given)
             yield opened
 

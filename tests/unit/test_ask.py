@@ -87,7 +87,6 @@ def test_a_statement_has_the_words_that_it_rests_on(library: Path) -> None:
     assert quotation.text == "Ada Morn built the great clock"
     assert BUILT[quotation.start : quotation.end] == quotation.text
     assert [(source.number, source.title) for source in found.sources] == [(1, "Vell")]
-    assert found.usage.output_tokens > 0
     (request,) = model.asked
     assert BUILT in request.messages[0].text
     assert BUILT not in request.instructions
@@ -202,14 +201,13 @@ def test_without_a_model_only_passages_that_answer_are_quoted(
     assert (PASSAGES_ALONE in given.notes) == (not answered)
 
 
-def test_without_a_model_one_sentence_is_quoted_in_its_context(tmp_path: Path) -> None:
+def test_without_a_model_one_sentence_is_quoted_in_its_context(engine: clew.Clew) -> None:
     around = "Vell is an old town. " + BUILT + " It strikes every hour. Nobody winds it."
-    with opened(tmp_path) as store:
-        store.add(around, title="Vell")
-        store.add(BORN, title="Ada Morn")
-        told: list[str] = []
-        found = store.ask(QUESTION, tell=told.append)
-        nothing = store.ask(QUESTION, where=["date>3000"])
+    engine.add(around, title="Vell")
+    engine.add(BORN, title="Ada Morn")
+    told: list[str] = []
+    found = engine.ask(QUESTION, tell=told.append)
+    nothing = engine.ask(QUESTION, where=["date>3000"])
     (statement,) = found.statements
     (quotation,) = statement.quotations
     assert found.text == "".join(told) == OWN
@@ -220,10 +218,9 @@ def test_without_a_model_one_sentence_is_quoted_in_its_context(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("mark", ["-", "*", "•"])
-def test_an_item_of_a_list_is_quoted_without_its_mark(tmp_path: Path, mark: str) -> None:
-    with opened(tmp_path) as store:
-        store.add(f"# Vell\n\n{mark} The town is old.\n{mark} {BUILT}\n{mark} Nobody winds it.")
-        (statement,) = store.ask(QUESTION).statements
+def test_an_item_of_a_list_is_quoted_without_its_mark(engine: clew.Clew, mark: str) -> None:
+    engine.add(f"# Vell\n\n{mark} The town is old.\n{mark} {BUILT}\n{mark} Nobody winds it.")
+    (statement,) = engine.ask(QUESTION).statements
     assert statement.text.startswith(BUILT)
 
 
@@ -462,9 +459,9 @@ def test_what_an_answer_would_take_is_said_beforehand(library: Path) -> None:
         known = store.asking.estimate(QUESTION)
 
     assert (guess.calls, guess.cached, guess.documents) == (1, 0, 3)
-    assert guess.input_tokens > 0
-    assert judged.input_tokens == pytest.approx(taken.input_tokens, rel=0.15)
-    assert judged.output_tokens == pytest.approx(taken.output_tokens, rel=0.15)
+    assert (judged.input_tokens, judged.output_tokens) == pytest.approx(
+        (taken.input_tokens, taken.output_tokens), rel=0.15
+    )
     assert (known.calls, known.cached) == (0, 1)
     with opened(library) as store, pytest.raises(SettingsError, match="no language model"):
         store.asking.estimate(QUESTION)
@@ -516,9 +513,9 @@ THEMES = "What are the main themes?"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Notes, and a table of far more rows of the same year."""
-    folder = tmp_path_factory.mktemp("files")
+def store_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of notes, and of a table of far more rows of the same year."""
+    folder, place = tmp_path_factory.mktemp("files"), tmp_path_factory.mktemp("store")
     rows = [
         f"2025-{1 + n % 12:02}-{1 + n % 27:02},O-{1000 + n},{('Quay Books', 'Lind Bakery')[n % 2]}"
         for n in range(60)
@@ -526,12 +523,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "orders.csv").write_text("\n".join(["date,order,customer", *rows]), "utf-8")
     for name, text in NOTES.items():
         (folder / name).write_text(text, "utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def store_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("store")
     with opened(place) as engine:
         engine.index([folder])
     return place

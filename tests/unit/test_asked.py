@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from clew.search.words import (
     holding_all_first,
     quoted_phrases,
 )
-from clew.testing.fakes import HashEmbedder
 from clew.text import name_key, split_file_name, terms
 from tests.unit.asked import add, day, engine_of, new_session, titles
 
@@ -111,12 +109,8 @@ TEXTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def time_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    # By a real model: what comes before what else answers depends on meaning, too.
-    with clew.open(tmp_path_factory.mktemp("store")) as engine:
-        add(engine, TEXTS, DATES)
-        yield engine
+# By a real model: what comes before what else answers depends on meaning, too.
+time_engine = engine_of(TEXTS, DATES, real_model=True)
 
 
 def found(engine: clew.Clew, question: str) -> list[str]:
@@ -177,7 +171,7 @@ def test_words_that_only_look_like_a_time_are_looked_up(time_engine: clew.Clew) 
     assert time_engine.search("current account").strategy == "hybrid"
 
 
-def test_one_late_text_moves_no_month_to_another_year(tmp_path: Path) -> None:
+def test_one_late_text_moves_no_month_to_another_year(engine: clew.Clew) -> None:
     texts = {
         "spring": "The choir of Vell sang at the mill.",
         "autumn": "The choir of Vell sang at the fair.",
@@ -185,20 +179,19 @@ def test_one_late_text_moves_no_month_to_another_year(tmp_path: Path) -> None:
         "hall": "The hall was built in May 1990.",
     }
     dates = {"spring": "2021-03-05", "autumn": "2021-09-02", "late": "2024-12-20"}
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        add(engine, texts, dates)
-        for now in ("2024-12-30", "2026-11-01"):
-            for month, first in (
-                ("March", "2021-03-01"),
-                ("September", "2021-09-01"),
-                ("December", "2024-12-01"),
-                ("July", "2024-07-01"),  # nothing is of any July: the latest
-                ("May", "2024-05-01"),  # one of 1990 is too long ago
-            ):
-                question = f"Where did the choir of Vell sing in {month}?"
-                period = read_asked_time(new_session(engine, question, now=day(now))).period
-                assert period is not None
-                assert period.start == day(first), (now, month)
+    add(engine, texts, dates)
+    for now in ("2024-12-30", "2026-11-01"):
+        for month, first in (
+            ("March", "2021-03-01"),
+            ("September", "2021-09-01"),
+            ("December", "2024-12-01"),
+            ("July", "2024-07-01"),  # nothing is of any July: the latest
+            ("May", "2024-05-01"),  # one of 1990 is too long ago
+        ):
+            question = f"Where did the choir of Vell sing in {month}?"
+            period = read_asked_time(new_session(engine, question, now=day(now))).period
+            assert period is not None
+            assert period.start == day(first), (now, month)
 
 
 def test_of_two_periods_that_are_compared_each_has_its_turn(time_engine: clew.Clew) -> None:
@@ -231,12 +224,8 @@ TOPIC_TEXTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def topic_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    # By a real model: how sure it is of a passage depends on meaning, too.
-    with clew.open(tmp_path_factory.mktemp("store")) as engine:
-        add(engine, TOPIC_TEXTS, {})
-        yield engine
+# By a real model: how sure it is of a passage depends on meaning, too.
+topic_engine = engine_of(TOPIC_TEXTS, real_model=True)
 
 
 @pytest.mark.parametrize(
@@ -282,13 +271,12 @@ LIBRARY = {
 
 
 @pytest.fixture
-def exact_engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        engine.add_documents(
-            document_from_text(text, source=source, title=title, media_type="text/plain")
-            for source, (title, text) in LIBRARY.items()
-        )
-        yield engine
+def exact_engine(engine: clew.Clew) -> clew.Clew:
+    engine.add_documents(
+        document_from_text(text, source=source, title=title, media_type="text/plain")
+        for source, (title, text) in LIBRARY.items()
+    )
+    return engine
 
 
 @pytest.mark.parametrize(
@@ -328,16 +316,15 @@ def test_no_name_moves_nothing_and_filters_hold(exact_engine: clew.Clew) -> None
     assert [hit.chunk.source for hit in other.hits] == ["standards/rfc26160.txt"]
 
 
-def test_the_rest_of_the_question_chooses_the_passage(tmp_path: Path) -> None:
+def test_the_rest_of_the_question_chooses_the_passage(engine: clew.Clew) -> None:
     text = "\n\n".join(f"# Part {word}\n\n" + f"All about {word}. " * 80 for word in WORDS)
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        engine.add_documents(
-            [document_from_text(text, source="rfc77.md", title="T", media_type="text/markdown")]
-        )
-        for word in WORDS:
-            hit = engine.search(f"rfc77.md {word}", strategy="keyword").hits[0]
-            assert word in hit.chunk.text
-        assert engine.search("RFC 77", strategy="keyword").hits[0].chunk.ordinal == 0
+    engine.add_documents(
+        [document_from_text(text, source="rfc77.md", title="T", media_type="text/markdown")]
+    )
+    for word in WORDS:
+        hit = engine.search(f"rfc77.md {word}", strategy="keyword").hits[0]
+        assert word in hit.chunk.text
+    assert engine.search("RFC 77", strategy="keyword").hits[0].chunk.ordinal == 0
 
 
 WORDS = ("walnuts", "herrings", "tractors")
@@ -407,11 +394,7 @@ LOOK_UP_TEXTS = {
 }
 
 
-@pytest.fixture
-def look_up_engine(tmp_path: Path) -> clew.Clew:
-    engine = clew.open(tmp_path, embedder=HashEmbedder())
-    add(engine, LOOK_UP_TEXTS)
-    return engine
+look_up_engine = engine_of(LOOK_UP_TEXTS)
 
 
 @pytest.mark.parametrize("question", ["Oda McBride", "oda kern", "oak looms", "Kern mill"])
@@ -466,11 +449,7 @@ UNSAID_TEXTS = {
 }
 
 
-@pytest.fixture
-def unsaid_engine(tmp_path: Path) -> clew.Clew:
-    engine = clew.open(tmp_path)
-    add(engine, UNSAID_TEXTS)
-    return engine
+unsaid_engine = engine_of(UNSAID_TEXTS, real_model=True)
 
 
 def sure(engine: clew.Clew, question: str) -> float:

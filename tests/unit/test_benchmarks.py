@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from importlib import import_module
@@ -22,6 +21,7 @@ from benchmarks.rent import Group as Rules
 from benchmarks.rent import cost, definitions_and_uses, read_groups
 from clew.search.ranker import load_ranker
 from clew.testing.fakes import HashEmbedder
+from tests.unit.test_evaluation import Records, write_set
 from training.confidence import calibrate
 from training.forest import save_ranker
 from training.groups import Group
@@ -80,7 +80,7 @@ def test_what_a_gold_passage_holds(path: str, text: str, passage: str, *, holds:
     assert Gold("a/*.txt", text).holds(path, passage) is holds
 
 
-def test_found_first_in_five_and_marked_are_told_apart(tmp_path: Path) -> None:
+def test_found_first_in_five_and_marked_are_told_apart(engine: clew.Clew, tmp_path: Path) -> None:
     zoo = "The zebra eats grass. The zebra sleeps at noon."
     texts = {"one": "lion lion lion", "two": "lion grass", "no": "sea", "zoo": zoo}
     for name, text in texts.items():
@@ -95,9 +95,8 @@ def test_found_first_in_five_and_marked_are_told_apart(tmp_path: Path) -> None:
         Question("Who sleeps, the zebra?", "marked", (noon,)),
         Question("What eats the zebra? Grass?", "not marked", (noon,)),
     ]
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        engine.index([tmp_path], include=["*.txt"])
-        answers = ask_all(engine, tmp_path, questions, ["keyword"])
+    engine.index([tmp_path], include=["*.txt"])
+    answers = ask_all(engine, tmp_path, questions, ["keyword"])
     assert [answer.marked for answer in answers] == [None, None, None, None, True, False]
     table = summarise(answers)["keyword"]
     five = {kind: table[kind]["five"] for kind in ("name", "both", "not both")}
@@ -135,28 +134,26 @@ def test_the_labels_are_whole() -> None:
 TOWNS = ("Arden", "Bexley", "Corfe", "Dunmere", "Elmswell", "Farley", "Granby", "Hexham")
 
 
-def write_set(folder: Path, trade: str) -> None:
+def write_towns(folder: Path, trade: str) -> None:
     """A passage on each town's maker, and one on each maker; a question that needs both."""
-    (folder / "qrels").mkdir(parents=True)
-    passages, questions, qrels = [], [], ["query-id\tcorpus-id\tscore"]
+    passages: Records = []
+    questions: Records = []
+    qrels = ""
     for number, town in enumerate(TOWNS):
         maker = f"{town[:2]}wick {trade.title()}son"
         texts = [(town, f"The {trade} of {town} was made by {maker}."), (maker, f"{maker} sang.")]
         for part, (title, text) in enumerate(texts):
             passages.append({"_id": f"p{number}{part}", "title": title, "text": text})
-            qrels.append(f"q{number}\tp{number}{part}\t1")
+            qrels += f"q{number}\tp{number}{part}\t1\n"
         questions.append({"_id": f"q{number}", "text": f"What did the {trade} maker of {town} do?"})
-    for name, records in (("corpus", passages), ("queries", questions)):
-        lines = (json.dumps(record) for record in records)
-        (folder / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
-    (folder / "qrels" / "test.tsv").write_text("\n".join(qrels), "utf-8")
+    write_set(folder, passages, questions, qrels)
 
 
 @pytest.fixture(scope="module")
 def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
     bench = tmp_path_factory.mktemp("bench")
     for name, trade in (("towns", "bell"), ("talks/0", "clock"), ("talks/1", "mill")):
-        write_set(bench / name, trade)
+        write_towns(bench / name, trade)
     said: list[str] = []
     made = prepare(read_sources(bench), said.append, embedder=HashEmbedder())
     assert len(said) == 7
@@ -170,8 +167,6 @@ def test_no_store_answers_the_questions_of_other_families(groups: list[Group]) -
     for group in foreign:
         stores = {dataset.split("/")[0] for dataset, _ in group.shelf.passages}
         assert group.family not in stores
-        assert not group.gold
-        assert not group.grades.any()
 
 
 def test_copies_of_a_question_share_a_fold(groups: list[Group]) -> None:

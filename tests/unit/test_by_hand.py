@@ -17,10 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew import Clew
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.indexing.linking import suggest_merges
-from clew.indexing.manual_graph import check_type, snake_case, written_relation
+from clew.indexing.manual_graph import Created, check_type, snake_case, written_relation
 from clew.operations.spec import Caller
 from clew.search.pipeline import STRATEGIES
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
@@ -54,14 +53,9 @@ def state(engine: clew.Clew, told: dict[str, list[str]], *facts: tuple[str, str,
 def test_a_relation_by_hand_ties_its_ends_in_all_that_is_derived(engine: clew.Clew) -> None:
     engine.add("Anna Morn painted the old bridge of Vell.", source="a")
     engine.add("Piet Oss kept a workshop by the canal.", source="b")
-    anna, piet = engine.entities.get("Anna Morn"), engine.entities.get("Piet Oss")
     assert engine.graph.relations("Piet Oss") == []
-    before = engine.store.generation()
-    relation = engine.entities.add_relation(
-        piet.id, anna.id, "taught", weight=0.5, context={"by": "me"}
-    )
-    assert engine.store.generation() > before
-    assert (relation.chunk_id, relation.extractor) == (None, "manual")
+    ends = (id_of(engine, "Piet Oss"), id_of(engine, "Anna Morn"))
+    relation = engine.entities.add_relation(*ends, "taught", weight=0.5, context={"by": "me"})
     assert (relation.weight, relation.context) == (0.5, {"by": "me"})
     assert [one.tail for one in engine.graph.relations("Piet Oss")] == ["Anna Morn"]
     paths, _ = engine.graph.paths("Piet Oss", "Anna Morn")
@@ -127,10 +121,8 @@ def test_types_are_written_one_way(wording: str, expected: str) -> None:
 
 
 def test_every_way_of_asking_finds_an_observation(engine: clew.Clew) -> None:
-    engine.entities.memory.add_entities(
-        [ANNA], [["Anna Morn keeps seven beehives behind the mill."]]
-    )
-    engine.entities.memory.add_entities([VELL], [["Vell lies on the river Lorne."]])
+    told = ["Anna Morn keeps seven beehives behind the mill."], ["Vell lies on the river Lorne."]
+    engine.entities.memory.add_entities([ANNA, VELL], told)
     for strategy in STRATEGIES:
         found = engine.search("How many beehives does Anna Morn keep?", strategy=strategy)
         assert "beehives" in found.context.text, strategy
@@ -218,12 +210,18 @@ def test_observations_come_and_go_one_by_one(engine: clew.Clew) -> None:
 
 def test_an_entity_that_exists_takes_what_it_lacks_and_says_the_rest(engine: clew.Clew) -> None:
     (first,) = engine.entities.memory.create([ANNA], [["Paints."]])
-    assert (first.is_new, first.joined, first.added) == (True, "", ("Paints.",))
     again = NewEntity(name="anna morn", entity_type="x", content="A painter.")
     (there,) = engine.entities.memory.create([again], [["Sings.", "Paints."]])
-    assert (there.entity_id, there.is_new, there.joined) == (first.entity_id, False, "Anna Morn")
-    assert (there.added, there.known) == (("Sings.",), ("Paints.",))
-    assert there.refused == ("the type 'x': 'Anna Morn' keeps 'person'",)
+    assert (first.is_new, first.joined, first.added) == (True, "", ("Paints.",))
+    assert there == Created(
+        entity_id=first.entity_id,
+        name="Anna Morn",
+        is_new=False,
+        joined="Anna Morn",
+        added=("Sings.",),
+        known=("Paints.",),
+        refused=("the type 'x': 'Anna Morn' keeps 'person'",),
+    )
     anna = engine.entities.get("Anna Morn")
     assert (anna.entity_type, anna.content) == ("person", "A painter.")
     assert texts(engine, "Anna Morn") == ["Paints.", "Sings."]
@@ -248,11 +246,10 @@ def test_an_entity_that_exists_takes_what_it_lacks_and_says_the_rest(engine: cle
     ],
 )
 def test_a_call_that_fails_writes_nothing(
-    engine: clew.Clew, write: object, error: type[ClewError], match: str
+    engine: clew.Clew, write: Callable[[Any], object], error: type[ClewError], match: str
 ) -> None:
     engine.entities.memory.add_entities([ANNA])
     before = engine.store.generation(), engine.documents.list()
-    assert callable(write)
     with pytest.raises(error, match=match):
         write(engine.entities.memory)
     assert (engine.store.generation(), engine.documents.list()) == before
@@ -308,7 +305,7 @@ def test_what_was_stated_by_hand_answers_whatever_the_passages_say(
     engine.graph.delete_relation(
         next(
             r.id
-            for r in engine.store.relations([engine.entities.get("Piet Oss").id], 9)
+            for r in engine.store.relations([id_of(engine, "Piet Oss")], 9)
             if r.relation_type == "taught"
         )
     )
@@ -371,11 +368,10 @@ TEXTS = {
     "said": "We heard that Ada Keller said no.",
     "met": "They met A. Keller there.",
 }
-Change = tuple[str, dict[str, Any]]
 
 
 @pytest.fixture
-def undo_engine(engine: Clew) -> Clew:
+def undo_engine(engine: clew.Clew) -> clew.Clew:
     engine.add_documents([Document(source=source, text=text) for source, text in TEXTS.items()])
     one = stated(engine)
     engine.entities.add_relation(
@@ -384,18 +380,18 @@ def undo_engine(engine: Clew) -> Clew:
     return engine
 
 
-def stated(engine: Clew) -> Any:  # noqa: ANN401 - a row
+def stated(engine: clew.Clew) -> Any:  # noqa: ANN401 - a row
     reed = engine.entities.get("Jonas Reed").id
     return next(
         r for r in engine.store.relations([reed]) if r.chunk_id and r.relation_type != "admires"
     )
 
 
-def id_of(engine: Clew, name: str) -> int:
+def id_of(engine: clew.Clew, name: str) -> int:
     return engine.entities.get(name).id
 
 
-def picture(engine: Clew) -> object:
+def picture(engine: clew.Clew) -> object:
     """All that a reader sees, ids of entities that were split off anew left out."""
     entities = engine.store.entities(sorted({a.entity_id for a in engine.store.aliases()}))
     names = {e.id: e.name for e in entities}
@@ -412,7 +408,7 @@ def picture(engine: Clew) -> object:
     )
 
 
-CHANGES: dict[str, Callable[[Clew], Change]] = {
+CHANGES: dict[str, Callable[[clew.Clew], tuple[str, dict[str, Any]]]] = {
     "merge": lambda e: (
         "merge_entities",
         {"source_id": id_of(e, "Lorne Estate"), "target_id": id_of(e, "Harrow Ford")},
@@ -461,7 +457,7 @@ CHANGES: dict[str, Callable[[Clew], Change]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_taken_back_leaves_no_trace(undo_engine: Clew, change: str) -> None:
+def test_what_is_taken_back_leaves_no_trace(undo_engine: clew.Clew, change: str) -> None:
     before = picture(undo_engine)
     tool, arguments = CHANGES[change](undo_engine)
     assert not undo_engine.tools.call(tool, arguments).is_error
@@ -477,7 +473,7 @@ def test_what_is_taken_back_leaves_no_trace(undo_engine: Clew, change: str) -> N
     assert picture(undo_engine) == before
 
 
-def test_whoever_may_not_do_it_may_not_undo_it(undo_engine: Clew) -> None:
+def test_whoever_may_not_do_it_may_not_undo_it(undo_engine: clew.Clew) -> None:
     tool, arguments = CHANGES["rename"](undo_engine)
     undo_engine.tools.call(tool, arguments)
     entry = undo_engine.maintenance.audit(limit=1)[0].id
@@ -495,7 +491,7 @@ NAMES = ("Ann Lake", "Bo Field", "Cy Marsh", "Di Brook", "Ed Stone")
 KINDS = ("admires", "owes", "lives_in")
 
 
-def whole(engine: Clew) -> object:
+def whole(engine: clew.Clew) -> object:
     """Each entity, name, relation, mention and rule, with its id.
 
     Whether an entity was made by hand aside: one that took in another that was stays so, since a
@@ -516,9 +512,6 @@ def whole(engine: Clew) -> object:
     )
 
 
-Facts = list[tuple[int, int, int]]
-
-
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     texts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4),
@@ -530,7 +523,7 @@ Facts = list[tuple[int, int, int]]
 def test_merges_that_are_taken_back_leave_every_id(
     texts: list[tuple[int, int]],
     by_hand: set[int],
-    facts: Facts,
+    facts: list[tuple[int, int, int]],
     renamed: set[int],
     merges: list[tuple[int, int]],
 ) -> None:

@@ -105,7 +105,6 @@ def test_values_used_last_stay_within_number_and_bytes(
 
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
-Uses = dict[int, tuple[int, datetime]]
 
 rankings = st.lists(st.floats(0.015625, 64, width=32), min_size=1, max_size=10, unique=True).map(
     lambda scores: Ranking(
@@ -121,7 +120,7 @@ weights = st.floats(0, 1)
 
 @given(rankings, usages, weights, st.floats(0.5, 365))
 def test_scores_agree_with_the_formula(
-    ranking: Ranking, usage: Uses, weight: float, half_life: float
+    ranking: Ranking, usage: dict[int, tuple[int, datetime]], weight: float, half_life: float
 ) -> None:
     found = apply_usage(ranking, usage, NOW, UsageSettings(weight=weight, half_life_days=half_life))
 

@@ -19,7 +19,6 @@ from werkzeug import Request as Asked
 from werkzeug import Response
 
 import clew
-from clew import Clew
 from clew.errors import (
     InputError,
     ModelError,
@@ -69,7 +68,9 @@ class Talk:
 
     def __init__(self, library: Path, *replies: Say) -> None:
         self.model = ScriptedLanguageModel(list(replies))
-        self.store: Clew = clew.open(library, embedder=HashEmbedder(), language_model=self.model)
+        self.store: clew.Clew = clew.open(
+            library, embedder=HashEmbedder(), language_model=self.model
+        )
 
     def told(self, request: int) -> list[str]:
         """What the tools answered, as the model saw it in a request."""
@@ -226,10 +227,13 @@ def test_what_a_turn_would_take_is_said_beforehand(talks: Start, library: Path) 
     conversation.say(question)
     sent = sum(usual_tokens(prompt_text(request)) for request in talk.model.asked)
     assert guess.input_tokens == pytest.approx(sent, rel=0.15)
-    with clew.open(library, embedder=HashEmbedder()) as store:
-        for without, kind in ((conversation, InputError), (store.chat(), NoLanguageModelError)):
-            with pytest.raises(kind):
-                without.estimate("  " if kind is InputError else "Who?")
+    with pytest.raises(InputError):
+        conversation.estimate("  ")
+    with (
+        clew.open(library, embedder=HashEmbedder()) as store,
+        pytest.raises(NoLanguageModelError),
+    ):
+        store.chat().estimate("Who?")
 
 
 def test_it_goes_on_where_it_was(talks: Start) -> None:
@@ -399,7 +403,6 @@ def test_what_cannot_be_said_is_refused_and_not_kept(talks: Start, text: str) ->
 
 CALLS = {"call_a": "clock of Vell", "call_b": "Ada Morn"}
 """Queries of the tool `search`, by the ids of the calls."""
-ANSWER = "It was Ada Morn."
 WIRES: dict[str, tuple[str, str, Any]] = {
     "openai": ("/v1", "/v1/responses", ResponseStreamEvent),
     "anthropic": ("", "/v1/messages", RawMessageStreamEvent),
@@ -436,7 +439,7 @@ def test_two_calls_their_answers_and_the_answer(
     with clew.open(settings=settings, embedder=HashEmbedder()) as store:
         turn = store.chat().say("Who built the clock?")
 
-    assert (turn.text, turn.notes) == (ANSWER, ())
+    assert (turn.text, turn.notes) == ("It was Ada Morn.", ())
     assert [(call.ok, call.arguments) for call in turn.calls] == [
         (True, {"query": query}) for query in CALLS.values()
     ]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from chromadb.api import ServerAPI
 from pydantic import SecretStr
 
 from benchmarks.chroma import fill, make_rows, recall
@@ -97,17 +96,16 @@ def opening(store: SqliteStore, url: str, namespace: str) -> Iterator[Open]:
 
 
 @contextmanager
-def client_of(index: SyncedIndex) -> Iterator[ServerAPI]:
-    """What the index talks to Chroma with."""
+def writing(index: SyncedIndex) -> Iterator[ChromaRemote]:
+    """The place of an index, while nobody else may write to it."""
     with index._remote.writing():
         assert isinstance(index._remote, ChromaRemote)
-        yield index._remote._connection.client
+        yield index._remote
 
 
 def collection_id(index: SyncedIndex) -> str:
-    with client_of(index) as client:
-        assert isinstance(index._remote, ChromaRemote)
-        return str(client.get_collection(*index._remote._address).id)
+    with writing(index) as remote:
+        return str(remote._connection.client.get_collection(*remote._address).id)
 
 
 # --- searching
@@ -165,8 +163,10 @@ def test_kind_configuration_and_metadata_are_as_the_settings_ask(
     asked = {"ef_construction": 77, "ef_search": 55, "max_neighbors": 11}
     index = open_index(kind="graph", **asked)
     index.refresh()
-    with client_of(index) as client:
-        model = client.get_collection("documents_graph_v1", f"clew-{namespace}", DATABASE)
+    with writing(index) as remote:
+        model = remote._connection.client.get_collection(
+            "documents_graph_v1", f"clew-{namespace}", DATABASE
+        )
     made_of = {"embedder": EMBEDDER[0], "dimension": EMBEDDER[1], "generation": store.generation()}
     assert model.metadata == made_of | asked
     hnsw = dict(model.configuration_json["hnsw"])
@@ -213,9 +213,6 @@ def test_what_is_no_namespace_is_refused(store: SqliteStore, name: str) -> None:
         chroma_index(store, ChromaSettings(), name, store.folder)
 
 
-# --- keeping up with the store
-
-
 # --- folders and processes
 
 
@@ -243,7 +240,7 @@ def test_a_collection_that_a_killed_process_was_writing_is_made_again(
         assert found(store, index)
     before, kept = collection_id(other), collection_id(kind)
     note = store.folder / "chroma" / "clew.written"
-    with client_of(killed):
+    with writing(killed):
         while_writing = note.read_text()
     note.write_text(while_writing)  # as if it had gone no further
     assert found(store, kind)  # whoever comes next deletes the collection
@@ -450,6 +447,3 @@ def test_settings_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=said):
         chroma_index(store, ChromaSettings(**settings), "default", store.folder)
-
-
-# --- the rest

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -21,13 +19,11 @@ from clew.models.locate import BUNDLED_MODEL, locate_model
 from clew.ports import Reranker
 from clew.settings import RerankSettings, Settings
 from clew.wiring import make_reranker
+from tests.unit.files import write
 from tests.unit.onnx_models import CLS, PAD, SEP, VOCABULARY, Step, word_pieces, write_graph
 
 # --- Cross-encoders of a few random weights against what their graph computes.
 
-
-Array = NDArray[np.float32]
-Doubles = NDArray[np.float64]
 
 POSITIONS = 12
 CONFIG: dict[str, Any] = {
@@ -54,7 +50,7 @@ def pair(question: str, text: str) -> tuple[list[int], list[int]]:
     return first + second, [0] * len(first) + [1] * len(second)
 
 
-def expected(question: str) -> Doubles:
+def expected(question: str) -> NDArray[np.float64]:
     table = numbers()[:, 0]
     logits = [
         sum(table[id_] * (1 + 2 * type_) for id_, type_ in zip(*pair(question, text), strict=True))
@@ -63,7 +59,7 @@ def expected(question: str) -> Doubles:
     return np.asarray(expit(logits))
 
 
-def numbers(outputs: int = 1) -> Array:
+def numbers(outputs: int = 1) -> NDArray[np.float32]:
     """(words, outputs): what each token adds to the logits."""
     rng = np.random.default_rng(5)
     return rng.normal(0, 0.2, (len(VOCABULARY), outputs)).astype(np.float32)
@@ -186,11 +182,6 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
 
 
-@pytest.fixture
-def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-
-
 @pytest.mark.usefixtures("library")
 def test_sentence_transformers_is_asked_for_a_sigmoid() -> None:
     reranker: Reranker = SentenceTransformersReranker("some/model")
@@ -217,12 +208,11 @@ def test_what_sentence_transformers_cannot_do(model: str, question: str, message
         SentenceTransformersReranker(model).score(question, ["red"])
 
 
-@pytest.mark.usefixtures("no_library")
-def test_without_sentence_transformers() -> None:
-    reranker = SentenceTransformersReranker("some/model")
+def test_without_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
 
     with pytest.raises(MissingExtraError, match=r"'some/model'.*clew\[sentence-transformers\]"):
-        reranker.score("red", ["blue"])
+        SentenceTransformersReranker("some/model").score("red", ["blue"])
 
 
 # --- settings -----------------------------------------------------------------------------------
@@ -242,23 +232,6 @@ def test_the_settings_choose_the_reranker() -> None:
 COMMIT = "0" * 40
 
 
-def write_files(folder: Path, *names: str) -> Path:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("{}")
-    return folder
-
-
-@pytest.fixture
-def no_bundled_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    find = importlib.util.find_spec
-
-    def find_other(name: str) -> importlib.machinery.ModuleSpec | None:
-        return None if name == "clew_models" else find(name)
-
-    monkeypatch.setattr(importlib.util, "find_spec", find_other)
-
-
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -266,14 +239,15 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("weights", ["onnx/model.onnx", "model.onnx"])
 def test_a_directory(tmp_path: Path, weights: str) -> None:
-    folder = write_files(tmp_path / "mine", "tokenizer.json", "config.json", weights)
+    folder = tmp_path / "mine"
+    write(folder, "tokenizer.json", "config.json", weights)
     files = locate_model(str(folder))
     assert (files.name, files.private) == ("mine", True)
     assert (files.weights, files.tokenizer) == (folder / weights, folder / "tokenizer.json")
 
 
 def test_an_incomplete_directory_says_what_it_lacks(tmp_path: Path) -> None:
-    write_files(tmp_path / "mine", "config.json")
+    write(tmp_path / "mine", "config.json")
 
     with pytest.raises(
         ModelError, match=r"incomplete: it lacks tokenizer\.json, onnx/model\.onnx or model\.onnx"
@@ -292,9 +266,8 @@ def test_the_hub_cache_needs_no_network(tmp_path: Path) -> None:
     """A snapshot as the hub's own library keeps it."""
     repository = tmp_path / "models--owner--model"
     snapshot = repository / "snapshots" / COMMIT
-    write_files(snapshot, "onnx/model.onnx", "tokenizer.json", "config.json")
-    write_files(repository, "refs/main")
-    (repository / "refs/main").write_text(COMMIT)
+    write(snapshot, "onnx/model.onnx", "tokenizer.json", "config.json")
+    write(repository, "refs/main", text=COMMIT)
     files = locate_model("owner/model", tmp_path)
     assert (files.name, files.weights, files.private) == (
         "owner/model",
@@ -303,8 +276,11 @@ def test_the_hub_cache_needs_no_network(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.usefixtures("offline", "no_bundled_package")
-def test_nowhere_to_be_found_says_what_was_tried_and_what_to_do(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("offline")
+def test_nowhere_to_be_found_says_what_was_tried_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "clew_models", None)
     with pytest.raises(ModelError) as caught:
         locate_model(BUNDLED_MODEL, tmp_path)
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 import clew
-from clew.errors import InputError, NotFoundError, UnreadableError
+from clew.errors import InputError, NotFoundError
 from clew.mcp.calls import Engines
 from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS
 from clew.search.pipeline import STRATEGIES
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Document
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Document, Vectors
 
 # --- The engine as a user of the library meets it, with a light embedder.
 
@@ -32,8 +29,11 @@ if TYPE_CHECKING:
 TOWER = (
     "# Tower of Vell\n\nThe Tower of Vell was finished in 1820. Ada Morn built its great clock.\n"
 )
-MORN = "# Ada Morn\n\nAda Morn came from Lisse. She was an apprentice of Piet Oss.\n"
-OSS = "# Piet Oss\n\nPiet Oss kept a workshop by the canal for thirty years.\n"
+NOTES = {
+    "tower.md": TOWER,
+    "morn.md": "# Ada Morn\n\nAda Morn came from Lisse. She was an apprentice of Piet Oss.\n",
+    "oss.md": "# Piet Oss\n\nPiet Oss kept a workshop by the canal for thirty years.\n",
+}
 QUESTION = "Whose apprentice built the clock of the Tower of Vell?"
 
 
@@ -64,34 +64,12 @@ def engine(tmp_path: Path, embedder: CountingEmbedder) -> Iterator[clew.Clew]:
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     folder.mkdir()
-    for name, text in (("tower.md", TOWER), ("morn.md", MORN), ("oss.md", OSS)):
+    for name, text in NOTES.items():
         (folder / name).write_text(text)
     return folder
 
 
 # --- indexing
-
-
-def test_indexing_again_embeds_nothing(
-    engine: clew.Clew, embedder: CountingEmbedder, folder: Path
-) -> None:
-    first = engine.index([folder])
-    assert (first.added, first.changed, first.unchanged, first.skipped) == (3, 0, 0, ())
-    before = list(embedder.embedded), engine.store.generation()
-    again = engine.index([folder])
-    assert (again.added, again.changed, again.unchanged) == (0, 0, 3)
-    assert (embedder.embedded, engine.store.generation()) == before
-
-
-def test_a_changed_file_replaces_what_it_held(engine: clew.Clew, folder: Path) -> None:
-    engine.index([folder])
-    (folder / "morn.md").write_text("# Ada Morn\n\nAda Morn taught Brida Kall.\n")
-    report = engine.index([folder])
-    assert (report.added, report.changed, report.unchanged) == (0, 1, 2)
-    assert engine.entities.get("Brida Kall").documents == 1
-    with pytest.raises(NotFoundError, match="no entity 'Lisse'"):
-        engine.entities.get("Lisse")
-    assert engine.maintenance.check().problems == ()
 
 
 def test_what_cannot_be_read_is_reported_and_what_was_there_stays(
@@ -108,21 +86,6 @@ def test_what_cannot_be_read_is_reported_and_what_was_there_stays(
     assert "apprentice of Piet Oss" in engine.documents.text("morn.md")
 
 
-def test_prune_drops_what_is_gone_below_the_folder_alone(
-    engine: clew.Clew, folder: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "other.txt"
-    other.write_text("Something of Brida Kall.")
-    engine.index([folder, other])
-    other.unlink()
-    (folder / "oss.md").unlink()
-    assert engine.index([folder]).pruned == 0
-    assert engine.index([folder], prune=True).pruned == 1
-    assert {d.title for d in engine.documents.list()} == {"Tower of Vell", "Ada Morn", "other"}
-    (folder / "tower.md").unlink()
-    assert engine.index([folder], prune=True).pruned == 1
-
-
 def test_a_record_that_vanished_from_its_file_is_dropped_where_that_is_wanted(
     engine: clew.Clew, tmp_path: Path
 ) -> None:
@@ -135,7 +98,7 @@ def test_a_record_that_vanished_from_its_file_is_dropped_where_that_is_wanted(
         report = engine.index([file], prune=prune)
         assert (report.unchanged, report.pruned, report.gone) == (2, int(prune), gone)
     file.write_text(json.dumps(records[0]) + "\n{broken")
-    report = engine.index([file])
+    report = engine.index([file], prune=True)
     assert (report.unchanged, report.pruned, len(report.skipped)) == (1, 0, 1)
 
 
@@ -145,39 +108,10 @@ def test_a_text_can_be_added_replaced_and_deleted(engine: clew.Clew) -> None:
     assert engine.documents.text(name) == engine.documents.text("note") == "Ada Morn built bells."
     assert engine.documents.text(f"{name}#0") == "Ada Morn built bells."
     assert engine.delete(["note"]) == 1
-    assert engine.maintenance.stats()["entities"] == engine.maintenance.stats()["mentions"] == 0
     assert engine.search("Ada Morn").hits == ()
-    with pytest.raises(UnreadableError, match="empty"):
-        engine.add("  \n")
-
-
-def test_deleting_an_unknown_document_deletes_nothing(engine: clew.Clew, folder: Path) -> None:
-    engine.index([folder])
-    with pytest.raises(NotFoundError, match="no document 'nope'"):
-        engine.delete([str(folder / "tower.md"), "nope"])
-    with pytest.raises(NotFoundError, match=r"no single document '\.md'"):
-        engine.delete([".md"])
-    assert len(engine.documents.list()) == 3
 
 
 # --- asking
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"limit": 0}, "limit 0"),
-        ({"max_tokens": -1}, "max_tokens -1"),
-        ({"since": "sometime"}, "since 'sometime' is no time; expected a date such as 2019"),
-        ({"since": "2020", "until": "2018"}, "is not before until"),
-        ({"as_of": "never"}, "as_of 'never' is no time"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(
-    engine: clew.Clew, options: dict[str, Any], match: str
-) -> None:
-    with pytest.raises(InputError, match=match):
-        engine.search("clock", **options)
 
 
 def test_the_graph_leads_to_what_shares_no_word_and_shows_the_thread(
@@ -186,13 +120,14 @@ def test_the_graph_leads_to_what_shares_no_word_and_shows_the_thread(
     engine.index([folder])
     result = engine.search(QUESTION, strategy="graph")
     assert result.entities == ("Tower of Vell",)
-    by_title = {hit.chunk.title: hit for hit in result.hits}
-    assert "keyword" not in by_title["Piet Oss"].scores
-    assert by_title["Piet Oss"].scores["graph"] > 0
-    path = by_title["Piet Oss"].path
-    assert [step.entity for step in path] == ["Tower of Vell", "Ada Morn", "Piet Oss"]
-    assert path[0].sentence == "Ada Morn built its great clock."
-    assert path[1].sentence == "She was an apprentice of Piet Oss."
+    oss = next(hit for hit in result.hits if hit.chunk.title == "Piet Oss")
+    assert "keyword" not in oss.scores
+    assert oss.scores["graph"] > 0
+    assert [(step.entity, step.sentence) for step in oss.path] == [
+        ("Tower of Vell", "Ada Morn built its great clock."),
+        ("Ada Morn", "She was an apprentice of Piet Oss."),
+        ("Piet Oss", "Piet Oss"),
+    ]
 
 
 def test_what_another_process_saves_and_deletes_is_seen(
@@ -249,9 +184,8 @@ def test_namespaces_never_meet(tmp_path: Path, embedder: CountingEmbedder) -> No
 
 def test_an_answer_is_known_until_the_store_changes(engine: clew.Clew, folder: Path) -> None:
     engine.index([folder])
-    first = engine.search(QUESTION)
-    again = engine.search(QUESTION)
-    assert first.timings_ms.keys() != {"cache"}
+    first, again = (engine.search(QUESTION) for _ in range(2))
+    assert "cache" not in first.timings_ms
     assert again.timings_ms.keys() == {"cache"}
     assert (again.hits, again.context) == (first.hits, first.context)
     for options in ({"limit": 2}, {"strategy": "vector"}, {"as_of": "2020"}, {"temporal": False}):
@@ -259,7 +193,7 @@ def test_an_answer_is_known_until_the_store_changes(engine: clew.Clew, folder: P
     engine.add("Ada Morn built bells, too.", source="bells")
     assert "cache" not in engine.search(QUESTION).timings_ms
     engine.delete(["bells"])
-    assert engine.search(QUESTION).timings_ms.keys() != {"cache"}
+    assert "cache" not in engine.search(QUESTION).timings_ms
 
 
 # --- usage
@@ -331,11 +265,9 @@ def test_as_of_asks_what_held_then(engine: clew.Clew) -> None:
 
     assert towns("2016") == {"Lisse"}
     assert towns("2022") == {"Kolm"}
-    past = engine.search("Ada Morn", as_of="2016")
-    assert past.temporal is not None
-    assert past.temporal.applied == "filtered"
-    assert any("it says what it knows now of 2016-12-31" in note for note in past.notes)
-    assert engine.search("Ada Morn", as_of="2100").notes == ()
+    past, future = (engine.search("Ada Morn", as_of=year) for year in ("2016", "2100"))
+    assert "it says what it knows now of 2016-12-31" in "\n".join(past.notes)
+    assert future.notes == ()
 
 
 # --- where it comes from
@@ -347,12 +279,8 @@ def test_hits_and_relations_say_where_they_come_from(engine: clew.Clew) -> None:
         text, source="n", title="Note", metadata={"author": "Brida Kall", "date": "2019-05-01"}
     )
     (hit,) = engine.search("Who taught Ada Morn?", strategy="graph").hits
-    origin = hit.provenance
-    assert origin is not None
-    assert (origin.title, origin.source, origin.author) == ("Note", "n", "Brida Kall")
-    assert (origin.version, origin.derived_from, origin.confidence) == (1, "", 1)
-    assert text[origin.start : origin.end] == hit.chunk.text
-    assert origin.written_at == datetime(2019, 5, 1, tzinfo=UTC)
+    (chunk,) = engine.store.chunk_ids().tolist()
+    assert hit.provenance == engine.store.provenance([chunk])[chunk]
     authored, relation = sorted(hit.relations, key=lambda one: one.relation)
     assert (authored.relation, authored.tail) == ("authored_by", "Brida Kall")
     stated = relation.provenance
@@ -361,7 +289,7 @@ def test_hits_and_relations_say_where_they_come_from(engine: clew.Clew) -> None:
         text[stated.start : stated.end] == relation.evidence == "Ada Morn was taught by Piet Oss."
     )
     assert 0 < stated.confidence < 1
-    assert stated.extractor == origin.extractor
+    assert stated.extractor == hit.provenance.extractor
 
 
 # --- export
@@ -371,17 +299,16 @@ def test_export_holds_everything_and_is_well_formed(engine: clew.Clew, folder: P
     engine.index([folder])
     engine.add("Ada <Morn> was taught by Piet \x0bOss & Sons.", title="A & B")
     lines = [json.loads(line) for line in engine.maintenance.export("jsonl")]
+    kinds = Counter(line["kind"] for line in lines)
     counts = engine.maintenance.stats()
-    for kind in ("document", "chunk", "relation"):
-        assert sum(line["kind"] == kind for line in lines) == counts[f"{kind}s"]
-    assert sum(line["kind"] == "entity" for line in lines) == counts["entities"]
+    names = {"document": "documents", "chunk": "chunks", "entity": "entities"}
+    for kind, name in {**names, "relation": "relations"}.items():
+        assert kinds[kind] == counts[name]
     texts = {line["title"]: line["text"] for line in lines if line["kind"] == "document"}
     assert texts["Tower of Vell"] == TOWER
     root = ElementTree.fromstring("".join(engine.maintenance.export("graphml")))
-    graph = root.find("{*}graph")
-    assert graph is not None
-    assert len(graph.findall("{*}node")) == counts["entities"]
-    assert len(graph.findall("{*}edge")) == counts["relations"]
+    assert len(root.findall("{*}graph/{*}node")) == counts["entities"]
+    assert len(root.findall("{*}graph/{*}edge")) == counts["relations"]
     with pytest.raises(InputError, match="unknown format 'xml'; expected graphml or jsonl"):
         engine.maintenance.export("xml")  # type: ignore[arg-type]
 
@@ -413,11 +340,10 @@ def test_what_is_not_asked_for_is_not_made(engine: clew.Clew, folder: Path) -> N
     assert [hit.chunk.id for hit in bare.hits] == [hit.chunk.id for hit in whole.hits]
     assert any(hit.path for hit in whole.hits)
     assert not any(hit.path or hit.relations or hit.entities for hit in bare.hits)
-    assert (bare.context.text, bare.context.tokens, bare.context.left_out) == ("", 0, 0)
-    assert not bare.notes
+    assert (bare.context.text, bare.context.tokens, bare.notes) == ("", 0, ())
 
 
-# --- An index run that is interrupted keeps what it has embedded.
+# --- An index run that is interrupted keeps what it has embedded; one more changes nothing.
 
 
 @pytest.mark.parametrize("after", [1, 9])
@@ -444,7 +370,10 @@ def test_nothing_is_embedded_twice(
     kept = len(engine.store.chunk_ids())
     assert after <= kept == len(embedder.embedded) < 32
     report = engine.index([tmp_path])
-    assert (report.added, report.unchanged) == (32 - kept, kept)
+    assert (report.added, report.changed, report.unchanged) == (32 - kept, 0, kept)
+    generation = engine.store.generation()
+    assert engine.index([tmp_path]).unchanged == 32
+    assert engine.store.generation() == generation
     assert len(embedder.embedded) == len(set(embedder.embedded)) == 32
 
 

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from math import log2
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -23,8 +23,6 @@ from rich.console import Console
 
 import clew
 from clew.errors import InputError, MissingExtraError, ModelError, SettingsError
-from clew.graph.entity_graph import EntityGraph
-from clew.library import Clew
 from clew.plugins.evaluation.answers import (
     PROMPT_HASH,
     cohesion,
@@ -53,6 +51,7 @@ from clew.plugins.llm.budget import prompt_text
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import Context, Hit, SearchResult, StoredChunk
+from tests.unit.graphs import graph_of
 from tests.unit.llm import client
 from tests.unit.test_ask import said
 
@@ -153,9 +152,11 @@ def test_passages_become_documents_and_parts_are_joined_in_order(folder: Path) -
     assert (documents["p1"].metadata, documents["p1"].pieces) == ({"author": "Minos"}, ())
     talk = documents["part_of=1"]
     assert talk.created_at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
-    told = [(piece.key, talk.text[piece.start : piece.end]) for piece in talk.pieces]
-    assert told == [("s:1", "Ann: how are you?"), ("s:2", "Ben: fine")]
-    assert talk.pieces[0].metadata["position"] == 1
+    told = [
+        (piece.key, talk.text[piece.start : piece.end], piece.metadata["position"])
+        for piece in talk.pieces
+    ]
+    assert told == [("s:1", "Ann: how are you?", 1), ("s:2", "Ben: fine", 2)]
     assert (dataset.name, dataset.passages) == ("tiny", 6)
     assert dataset.digest == hashlib.sha256((folder / "queries.jsonl").read_bytes()).hexdigest()
     for source, key, passage in (
@@ -174,17 +175,6 @@ def test_questions_without_gold_are_left_out_and_unknown_ids_counted(folder: Pat
     assert asked == [("q1", "place"), ("q3", None)]
     assert dataset.qrels == {"q1": {"p1": 2, "s:1": 1, "p9": 1}, "q3": {"s:2": 1, "p1": 0}}
     assert (dataset.unknown_questions, dataset.unknown_passages) == (2, 1)
-
-
-def test_the_same_documents_have_the_same_digests(folder: Path) -> None:
-    before = {document.source: document.sha256 for document in load_beir(folder).documents}
-    write_set(
-        folder, [BEIR_PASSAGES[0] | {"text": "Ben: so-so"}, *BEIR_PASSAGES[1:]], QUESTIONS, QRELS
-    )
-    after = {document.source: document.sha256 for document in load_beir(folder).documents}
-
-    changed = [source for source in before if before[source] != after[source]]
-    assert changed == ["tiny/corpus.jsonl#part_of=1"]
 
 
 def test_another_split(folder: Path) -> None:
@@ -288,24 +278,6 @@ def make_hit(source: str, ordinal: int = 0, key: str | None = None) -> Hit:
     return Hit(chunk=chunk, score=1.0, scores={}, source="vector")
 
 
-class ScriptedEngine:
-    """Answers from a table and remembers what it was asked."""
-
-    def __init__(self, hits: dict[str, list[Hit]]) -> None:
-        self.hits = hits
-        self.asked: list[tuple[str, str, int]] = []
-
-    def search(self, question: str, *, strategy: str, limit: int) -> SearchResult:
-        self.asked.append((question, strategy, limit))
-        return SearchResult(
-            query=question,
-            strategy=strategy,
-            reason="",
-            hits=tuple(self.hits[question][:limit]),
-            context=Context(text="", citations=(), tokens=0, left_out=0),
-        )
-
-
 def whole(*names: str) -> list[Hit]:
     return [make_hit(f"{WHOLE}{name}") for name in names]
 
@@ -324,13 +296,20 @@ def test_hits_on_one_passage_collapse_to_the_best() -> None:
 
 
 def test_a_strategy_is_measured() -> None:
-    engine = ScriptedEngine(
-        {
-            "first": whole("a", "b"),
-            "second": [*whole("c", "b"), make_hit(JOINED, key="t:1")],
-            "third": [],
-        }
-    )
+    hits = {
+        "first": whole("a", "b"),
+        "second": [*whole("c", "b"), make_hit(JOINED, key="t:1")],
+        "third": [],
+    }
+
+    def search(question: str, *, strategy: str, limit: int) -> SearchResult:
+        context = Context(text="", citations=(), tokens=0, left_out=0)
+        found = tuple(hits[question][:limit])
+        return SearchResult(
+            query=question, strategy=strategy, reason="", hits=found, context=context
+        )
+
+    engine = Mock(search=Mock(wraps=search))
     seen: list[tuple[str, int, int | None]] = []
 
     row = measure_strategy(
@@ -353,8 +332,8 @@ def test_a_strategy_is_measured() -> None:
     }
     assert kinds["two hops"]["recall@2"] == 0.5
     assert seen == [("graph", 1, 3), ("graph", 2, 3), ("graph", 3, 3)]
-    asked = [(text, "graph", 30) for text in ("first", "first", "second", "third")]
-    assert engine.asked == asked
+    asked = ("first", "first", "second", "third")
+    assert engine.search.mock_calls == [call(text, strategy="graph", limit=30) for text in asked]
 
 
 @pytest.mark.parametrize(
@@ -511,9 +490,6 @@ def test_the_table_shows_every_figure_and_what_to_keep_in_mind() -> None:
 # --- Answers measured: against what SQuAD's measures mean, and over a small set.
 
 
-# --- SQuAD
-
-
 @pytest.mark.parametrize(
     ("answer", "gold", "exact", "shared", "within"),
     [
@@ -565,24 +541,8 @@ def test_right_answers_stand_in_the_metadata(
 
 def test_cohesion_is_the_share_of_strength_that_stays_within() -> None:
     """Two pairs, tied within by 3 and by 1, and to each other by 1."""
-    edges = [(0, 1, 3.0), (2, 3, 1.0), (1, 2, 1.0)]
-    rows: list[list[tuple[int, int]]] = [[], [], [], []]
-    for number, (head, tail, _) in enumerate(edges):
-        rows[head].append((tail, number))
-        rows[tail].append((head, number))
-    entries = [entry for row in rows for entry in sorted(row)]
-    graph = EntityGraph(
-        generation=1,
-        entity_ids=np.array([10, 11, 12, 13]),
-        starts=np.cumsum([0, *map(len, rows)]),
-        neighbours=np.array([entity for entity, _ in entries]),
-        edges=np.array([edge for _, edge in entries]),
-        strengths=np.array([strength for *_, strength in edges], np.float32),
-        relations=np.zeros(3, np.int64),
-        chunks=np.zeros(3, np.int64),
-        sentences=np.zeros(3, np.int64),
-    )
-    members = np.array([[10, 0, 1], [11, 0, 1], [12, 0, 2], [13, 0, 2], [99, 0, 2]])
+    graph = graph_of(4, [(0, 1, 3.0), (2, 3, 1.0), (1, 2, 1.0)])
+    members = np.array([[1, 0, 1], [2, 0, 1], [3, 0, 2], [4, 0, 2], [99, 0, 2]])
 
     assert cohesion(graph, members) == pytest.approx((6 / 7 + 2 / 3) / 2)
     assert cohesion(graph, members[:0]) is None
@@ -622,8 +582,8 @@ def evaluated(answers_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         most: int = 0,
         **options: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401 - whatever `by` makes
-        def opened(*, store: object, settings: Settings) -> Clew:
-            return Clew(settings, embedder=HashEmbedder(), language_model=model)
+        def opened(*, store: object, settings: Settings) -> clew.Clew:
+            return clew.Clew(settings, embedder=HashEmbedder(), language_model=model)
 
         monkeypatch.setattr(clew, "open", opened)
         settings = load_settings(store=tmp_path / "store", llm={"max_tokens_spent": most})
@@ -653,7 +613,6 @@ def test_a_set_without_a_model(evaluated: Evaluated) -> None:
     assert first["gold"] == ["Dunmere"]
     assert report["answers"]["f1"] == first["f1"], "over the questions whose answer is known"
     assert "f1" not in second
-    assert first["citation_recall"] in (0, 0.5, 1)
     assert report["spent"] == {"tokens": 0, "cost": None, "calls": 0, "cache_hits": 0}
     retrieval = report["retrieval"]
     assert retrieval["precision"] == (2 / 2 + 1 / 2) / 2, "both passages of one, the one of two"
@@ -719,31 +678,13 @@ def test_a_judge_that_says_nothing_judges_nothing(reply: str, says: bool | None)
 # --- shown
 
 
-class Page(HTMLParser):
-    """What a page is made of."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.reaches_out: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note the tag, and whatever would fetch something."""
-        self.tags.append(tag)
-        self.reaches_out += [name for name, _ in attrs if name in ("src", "href", "action")]
-
-
 def test_the_page_needs_nothing_else(evaluated: Evaluated) -> None:
     report = evaluated()
     report["rows"][0]["answer"] = "<script>alert(1)</script>"
     text = to_page([report])
-    page = Page()
-    page.feed(text)
 
-    assert page.tags.count("svg") == 3
-    assert "script" not in page.tags
-    assert page.reaches_out == []
-    assert not re.search(r"https?://|url\(|@import", text)
+    assert text.count("<svg") == 3
+    assert not re.search(r"(?i)<script|\b(src|href|action)\s*=|https?://|url\(|@import", text)
     assert "&lt;script&gt;" in text
     (measures, *_) = to_answers_table(report).columns
     for name in ("exact match", "citation recall", "community cohesion"):

@@ -558,7 +558,7 @@ def test_a_word_of_paths_and_options_is_the_name_of_a_tool() -> None:
     assert technical_words(german) == frozenset()
 
 
-def test_plain_words_of_code_are_not_its_names_in_prose(tmp_path: Path) -> None:
+def test_plain_words_of_code_are_not_its_names_in_prose(engine: clew.Clew, tmp_path: Path) -> None:
     """What "HTML" and "State" mean in a text is not the class of some program."""
     (tmp_path / "web.py").write_text(
         "class Html:\n    class State:\n        pass\n\n\nclass Client:\n    pass\n\n\n"
@@ -567,9 +567,8 @@ def test_plain_words_of_code_are_not_its_names_in_prose(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(
         "# Notes\n\nWe print HTML in the State of Ohio. A Client calls `parse_page` of HTML.\n"
     )
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
-        store.index([tmp_path / "web.py", tmp_path / "a.md"])
-        of_notes = store.search("HTML State Ohio Client parse_page", where=["type=md"]).hits[0]
+    engine.index([tmp_path / "web.py", tmp_path / "a.md"])
+    of_notes = engine.search("HTML State Ohio Client parse_page", where=["type=md"]).hits[0]
     named = {name.partition("web.")[2] or name for name in of_notes.entities}
     assert {"Client", "parse_page", "HTML"} <= named
     assert not named & {"Html", "Html.State"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, fields
 from itertools import combinations, pairwise, permutations
 from pathlib import Path
@@ -220,22 +221,19 @@ def _dense(
     snapshot: Snapshot, passages: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.float64]], list[int]]:
     """Transition matrix among passages, then entities, and the entities; columns are origins."""
-    edges = {}
+    weights = np.zeros((snapshot.size, len(snapshot.entity_ids)))
     for chunk in range(snapshot.size):
         start, end = snapshot.passage_entities.starts[chunk : chunk + 2]
-        for at in range(start, end):
-            edges[chunk, int(snapshot.passage_entities.items[at])] = float(
-                snapshot.weights(np.array([at]))[0]
-            )
-    here = passages.tolist()
-    entities = sorted({e for c, e in edges if c in here})
-    matrix = np.zeros((len(here) + len(entities),) * 2)
-    for (chunk, entity), weight in edges.items():
-        if chunk in here:
-            p, e = here.index(chunk), len(here) + entities.index(entity)
-            matrix[e, p] = weight / sum(w for (c, _), w in edges.items() if c == chunk)
-            matrix[p, e] = weight / sum(w for (_, x), w in edges.items() if x == entity)
-    return matrix, entities
+        entities = snapshot.passage_entities.items[start:end]
+        weights[chunk, entities] = snapshot.weights(np.arange(start, end))
+    here = np.flatnonzero(weights[passages].any(axis=0))
+    ties = weights[np.ix_(passages, here)]
+    of_passages, of_entities = weights[passages].sum(axis=1), weights[:, here].sum(axis=0)
+    size, cut = len(passages) + len(here), len(passages)
+    matrix = np.zeros((size, size))
+    matrix[cut:, :cut] = (ties / np.where(of_passages > 0, of_passages, 1)[:, None]).T
+    matrix[:cut, cut:] = ties / of_entities
+    return matrix, here.tolist()
 
 
 mention_lists = st.lists(
@@ -390,11 +388,10 @@ def test_a_crowd_ties_nobody() -> None:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("Ada Morn met Piet Oss in Vienna on 4 May 1990.", source="a", title="Ada Morn")
-        engine.add("Piet Oss taught Brida Kall in Vienna in May 1990.", source="b")
-        yield engine
+def engine(engine: clew.Clew) -> clew.Clew:
+    engine.add("Ada Morn met Piet Oss in Vienna on 4 May 1990.", source="a", title="Ada Morn")
+    engine.add("Piet Oss taught Brida Kall in Vienna in May 1990.", source="b")
+    return engine
 
 
 def same(one: EntityGraph | EntityRanks, other: EntityGraph | EntityRanks) -> bool:
@@ -455,11 +452,10 @@ NAMES = ["Ab", "Cd", "Ef", "Gh", "Ij", "Kl"]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path_factory.mktemp("store"), embedder=EMBEDDER)
-    for number, tie in enumerate([*TIES, "Kl"]):
-        store.save(make_entry(str(number), f"{tie} were there.", names=NAMES))
-    yield store
-    store.close()
+    with closing(SqliteStore(tmp_path_factory.mktemp("store"), embedder=EMBEDDER)) as store:
+        for number, tie in enumerate([*TIES, "Kl"]):
+            store.save(make_entry(str(number), f"{tie} were there.", names=NAMES))
+        yield store
 
 
 @pytest.fixture(scope="module")

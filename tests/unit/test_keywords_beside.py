@@ -26,10 +26,9 @@ FEW = 8
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = opened(tmp_path)
-    add(store, 0, 120)
-    yield store
-    store.close()
+    with closing(opened(tmp_path)) as store:
+        add(store, 0, 120)
+        yield store
 
 
 def opened(folder: Path) -> SqliteStore:
@@ -209,9 +208,8 @@ def test_killed_while_it_is_written(store: SqliteStore, kill: str, before: bool)
     code = KILLED.format(kill=kill)
     done = subprocess.run([sys.executable, "-c", code, str(store.folder)], check=False)
     assert done.returncode == -9
-    other = opened(store.folder)
-    assert len(other.search_keywords(["w1"], 5)[0]) == 5
-    other.write_indexes()
-    assert same(other)
-    assert other.check().problems == ()
-    other.close()
+    with closing(opened(store.folder)) as other:
+        assert len(other.search_keywords(["w1"], 5)[0]) == 5
+        other.write_indexes()
+        assert same(other)
+        assert other.check().problems == ()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import time
 import tomllib
-from collections.abc import Iterator
 from importlib.resources import files
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
@@ -24,7 +22,6 @@ from clew.languages import language_code, language_words
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.pipeline import STRATEGIES
 from clew.search.words import MOST_READ, _is_known, _likelihood, read_as_spelt
-from clew.testing.fakes import HashEmbedder
 from clew.text import (
     fold,
     question_language,
@@ -202,16 +199,15 @@ def test_abbreviations_of_its_language_end_no_sentence(
     assert len(sentences(text, language)) == count
 
 
-def test_stems_of_the_language_are_stored_and_asked(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        store.add(TEXTS["de"] + " Die Häuser am Hafen gehören einer alten Reederei.", source="de")
-        store.add(TEXTS["en"] + " The houses at the port belong to an old company.", source="en")
-        store.add("Kurz.", source="")
-        assert all(info.source == info.language for info in store.documents.list() if info.language)
-        for strategy in ("keyword", "hybrid", "auto"):
-            best = store.search("Wem gehört das Haus am Hafen?", strategy=strategy).hits[0]
-            assert (best.chunk.source, best.chunk.language) == ("de", "de"), strategy
-        assert not store.search("port", where=["language=de"], strategy="keyword").hits
+def test_stems_of_the_language_are_stored_and_asked(engine: clew.Clew) -> None:
+    engine.add(TEXTS["de"] + " Die Häuser am Hafen gehören einer alten Reederei.", source="de")
+    engine.add(TEXTS["en"] + " The houses at the port belong to an old company.", source="en")
+    engine.add("Kurz.", source="")
+    assert all(info.source == info.language for info in engine.documents.list() if info.language)
+    for strategy in ("keyword", "hybrid", "auto"):
+        best = engine.search("Wem gehört das Haus am Hafen?", strategy=strategy).hits[0]
+        assert (best.chunk.source, best.chunk.language) == ("de", "de"), strategy
+    assert not engine.search("port", where=["language=de"], strategy="keyword").hits
 
 
 @pytest.mark.parametrize(
@@ -377,22 +373,19 @@ QUESTIONS = {
 }
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
-        for script, text in ASKED_TEXTS.items():
-            engine.add(text, source=script)
-        yield engine
+scripts_engine = engine_of(ASKED_TEXTS)
 
 
 @pytest.mark.parametrize("script", ASKED_TEXTS)
-def test_the_passage_is_found_and_the_entity_is_known(engine: clew.Clew, script: str) -> None:
+def test_the_passage_is_found_and_the_entity_is_known(
+    scripts_engine: clew.Clew, script: str
+) -> None:
     question, name = QUESTIONS[script]
     for strategy in ("keyword", "hybrid", "graph"):
-        assert engine.search(question, strategy=strategy).hits[0].chunk.source == script
-    assert engine.entities.get(name).mentions >= 1
-    assert name in engine.search(question).entities
-    assert engine.maintenance.check().problems == ()
+        assert scripts_engine.search(question, strategy=strategy).hits[0].chunk.source == script
+    assert scripts_engine.entities.get(name).mentions >= 1
+    assert name in scripts_engine.search(question).entities
+    assert scripts_engine.maintenance.check().problems == ()
 
 
 # --- Words that the store does not have are read as the nearest that it has, and the notes
@@ -470,46 +463,43 @@ def test_every_strategy_understands_and_says_so(spelling_engine: clew.Clew) -> N
             assert found.hits[0].chunk.title == "Telegraph", strategy
 
 
-def test_a_name_that_no_text_has_is_no_slip(tmp_path: Path) -> None:
+def test_a_name_that_no_text_has_is_no_slip(engine: clew.Clew) -> None:
     ship = {"name": "Marlynd", "entityType": "ship", "observations": []}
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        add(engine, SPELLING_TEXTS)
-        assert corrected(engine, "Where is the Marlynd?") == "Where is the Marlind?"
-        memory = Toolbox(engine, OPERATIONS, profile="memory")
-        assert not memory.call("create_entities", {"entities": [ship]}).is_error
-        assert corrected(engine, "Where is the Marlynd?") == "Where is the Marlynd?"
+    add(engine, SPELLING_TEXTS)
+    assert corrected(engine, "Where is the Marlynd?") == "Where is the Marlind?"
+    memory = Toolbox(engine, OPERATIONS, profile="memory")
+    assert not memory.call("create_entities", {"entities": [ship]}).is_error
+    assert corrected(engine, "Where is the Marlynd?") == "Where is the Marlynd?"
 
 
-def test_words_come_and_go_with_the_texts(tmp_path: Path) -> None:
+def test_words_come_and_go_with_the_texts(engine: clew.Clew) -> None:
     note = "read 'quagstone' as 'quaggstone'"
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("The first loom.", source="kept")
-        engine.add("The quaggstone of Vell.", source="changing")
-        known = current_vocabulary(engine.store, engine.store.folder)
-        assert note in engine.search("quagstone").notes
-        for word in ("brinkwood", "marrowfell", "oakendale"):
-            engine.add(f"The {word} of Vell.", source="changing")
-            known = current_vocabulary(engine.store, engine.store.folder, known)
-        assert note not in engine.search("quagstone").notes
-        assert "quaggstone" not in known.all_words
-        assert {"loom", "first", "oakendale"} <= known.all_words
+    engine.add("The first loom.", source="kept")
+    engine.add("The quaggstone of Vell.", source="changing")
+    known = current_vocabulary(engine.store, engine.store.folder)
+    assert note in engine.search("quagstone").notes
+    for word in ("brinkwood", "marrowfell", "oakendale"):
+        engine.add(f"The {word} of Vell.", source="changing")
+        known = current_vocabulary(engine.store, engine.store.folder, known)
+    assert note not in engine.search("quagstone").notes
+    assert "quaggstone" not in known.all_words
+    assert {"loom", "first", "oakendale"} <= known.all_words
 
 
-def test_words_are_kept_beside_the_store_and_only_new_texts_are_read(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("The quaggstone of Vell.", source="a")
-        [file] = tmp_path.rglob("words-*.arrays")
-        engine.add("A second text: brinkwood.", source="b")
-        assert list(tmp_path.rglob("words-*.arrays")) == [file], "few changes cost no file"
-        kept = current_vocabulary(engine.store, engine.store.folder)
-        assert {"quaggstone", "brinkwood"} <= kept.all_words
-        for number in range(CHANGES):
-            engine.add(f"Text {number}.", source=str(number))
-        [later] = tmp_path.rglob("words-*.arrays")
-        assert later != file
-        later.write_bytes(b"damaged")
-        again = current_vocabulary(engine.store, engine.store.folder)
-        assert again.all_words == current_vocabulary(engine.store, tmp_path).all_words
+def test_words_are_kept_beside_the_store_and_only_new_texts_are_read(engine: clew.Clew) -> None:
+    engine.add("The quaggstone of Vell.", source="a")
+    [file] = engine.store.folder.rglob("words-*.arrays")
+    engine.add("A second text: brinkwood.", source="b")
+    assert list(engine.store.folder.rglob("words-*.arrays")) == [file], "few changes cost no file"
+    kept = current_vocabulary(engine.store, engine.store.folder)
+    assert {"quaggstone", "brinkwood"} <= kept.all_words
+    for number in range(CHANGES):
+        engine.add(f"Text {number}.", source=str(number))
+    [later] = engine.store.folder.rglob("words-*.arrays")
+    assert later != file
+    later.write_bytes(b"damaged")
+    again = current_vocabulary(engine.store, engine.store.folder)
+    assert again.all_words == current_vocabulary(engine.store, engine.store.folder).all_words
 
 
 @settings(max_examples=40, deadline=None)

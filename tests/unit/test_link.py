@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 import clew
 from clew.indexing.linking import Linker, StoreTerms, _is_term, similarity
 from clew.indexing.ner.known_terms import KnownTerms, stands_apart
-from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.question import candidate_keys
 from clew.settings import LinkSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.store import Store
 from clew.testing.conformance import EMBEDDER, make_entry
-from clew.testing.fakes import HashEmbedder
 from clew.text import (
     block_of,
     entity_key,
@@ -300,24 +298,22 @@ ALONE = "The WHO is far away."
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
 @pytest.mark.parametrize("at_once", [True, False])
 def test_an_acronym_of_two_documents_that_differ_holds_in_each_of_them_alone(
-    tmp_path: Path, order: tuple[int, ...], at_once: bool
+    engine: clew.Clew, order: tuple[int, ...], at_once: bool
 ) -> None:
     texts = (HEALTH, OPTICS, ALONE)
     documents = [Document(source=str(i), text=texts[i]) for i in order]
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        for batch in [documents] if at_once else [[one] for one in documents]:
-            engine.add_documents(batch)
-        engine.add_documents([Document(source="3", text=HEALTH)])  # it stays ambiguous
-        assert engine.entities.get("WHO").name == "WHO"
-        for name in ("World Harp Orchestra", "Wide Hybrid Optics"):
-            assert [alias.name for alias in engine.entities.aliases(name)] == [name]
+    for batch in [documents] if at_once else [[one] for one in documents]:
+        engine.add_documents(batch)
+    engine.add(HEALTH, source="3")  # it stays ambiguous
+    assert engine.entities.get("WHO").name == "WHO"
+    for name in ("World Harp Orchestra", "Wide Hybrid Optics"):
+        assert [alias.name for alias in engine.entities.aliases(name)] == [name]
 
 
-def test_an_acronym_that_two_documents_agree_on_holds_in_others(tmp_path: Path) -> None:
+def test_an_acronym_that_two_documents_agree_on_holds_in_others(engine: clew.Clew) -> None:
     texts = (HEALTH, HEALTH.replace("Orchestra", "Orchestras"), ALONE)
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        engine.add_documents(Document(source=str(i), text=text) for i, text in enumerate(texts))
-        assert engine.entities.get("WHO").name == "World Harp Orchestra"
+    engine.add_documents(Document(source=str(i), text=text) for i, text in enumerate(texts))
+    assert engine.entities.get("WHO").name == "World Harp Orchestra"
 
 
 # --- Names that a sign tells apart are names of different things; typography makes no
@@ -408,28 +404,6 @@ def test_a_question_asks_for_the_name_with_its_sign(name: str, sign: str) -> Non
     assert (entity_key(f"Qxv{name}") in keys) == (sign == "!")
 
 
-def test_what_is_told_of_one_is_not_told_of_the_other(tmp_path: Path) -> None:
-    given_names = list({entity_key(name): name for pair in PAIRS for name in pair}.values())
-    with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
-        toolbox = Toolbox(engine, OPERATIONS, profile="memory")
-
-        def opened(name: str) -> list[tuple[str, list[str]]]:
-            found = toolbox.call("open_nodes", {"names": [name]}).content["entities"]
-            return [(one["name"], one["observations"]) for one in found]
-
-        entities = [
-            {"name": name, "entityType": "thing", "observations": [f"Number {i}."]}
-            for i, name in enumerate(given_names)
-        ]
-        made = toolbox.call("create_entities", {"entities": entities}).content
-        assert made == {"entities": entities, "success": True}
-        for i, name in enumerate(given_names):
-            assert opened(name) == [(name, [f"Number {i}."])]
-        toolbox.call("delete_entities", {"entityNames": ["C#", "C"]})
-        assert list(map(len, map(opened, ("C#", "C", "C++")))) == [0, 0, 1]
-        assert engine.maintenance.check().problems == ()
-
-
 # --- Terms that a store knows are found in what is indexed later, and in questions.
 
 
@@ -445,32 +419,21 @@ GLOSSARY = Document(
 )
 
 
-def mentioned(tmp_path: Path, *documents: Document) -> dict[str, set[str]]:
-    """Names by source, as the store has them."""
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        for document in documents:
-            engine.add_documents([document])
-        store = engine.store
-        found: dict[str, set[str]] = {}
-        for entity_id in {alias.entity_id for alias in store.aliases()}:
-            chunks = store.chunks(store.entity_chunks(entity_id).tolist())
-            for info in store.documents(ids=[chunk.document_id for chunk in chunks]):
-                found.setdefault(info.source, set()).add(store.entity_names([entity_id])[entity_id])
-        return found
+def named_later(engine: clew.Clew, later: Document) -> set[str]:
+    """The names that a text is found to have, once the store knows the glossary."""
+    for document in (GLOSSARY, later):
+        engine.add_documents([document])
+    ids = [chunk.id for chunk in engine.documents.chunks(later.source)]
+    rows = engine.store.mention_rows()
+    return set(engine.store.entity_names(rows[np.isin(rows[:, 0], ids), 2].tolist()).values())
 
 
-def test_a_later_text_names_them_in_any_case_and_number(tmp_path: Path) -> None:
-    later = Document(
-        source="later.txt", text="They missed two TIDE-WINDOWS, and one quay crane broke portctl."
-    )
+def test_a_later_text_names_them_in_any_case_and_number(engine: clew.Clew) -> None:
+    text = "They missed two TIDE-WINDOWS, and one quay crane broke portctl."
 
-    found = mentioned(tmp_path, GLOSSARY, later)
+    found = named_later(engine, Document(source="later.txt", text=text))
 
-    assert {name.casefold() for name in found["later.txt"]} == {
-        "tide windows",
-        "quay crane",
-        "portctl",
-    }
+    assert {name.casefold() for name in found} == {"tide windows", "quay crane", "portctl"}
 
 
 @pytest.mark.parametrize(
@@ -481,10 +444,8 @@ def test_a_later_text_names_them_in_any_case_and_number(tmp_path: Path) -> None:
         Document(source="later.md", text="Do so:\n\n```\nportctl now\n```\n"),
     ],
 )
-def test_code_and_paths_do_not_name_them(tmp_path: Path, later: Document) -> None:
-    found = mentioned(tmp_path, GLOSSARY, later)
-
-    assert not {"portctl", "Tide windows"} & found.get(later.source, set())
+def test_code_and_paths_do_not_name_them(engine: clew.Clew, later: Document) -> None:
+    assert not {"portctl", "Tide windows"} & named_later(engine, later)
 
 
 TERMS = (

@@ -180,7 +180,21 @@ def _features(question: str, asked: AskedTime | None = None, *, dated: bool = Fa
             for word in ("when", "who")
             for rest in ("'s", "’ll", "s")
         ),
-        *((f"{frame} where it is", "where") for frame in ("Tell me", "do you know", "I forgot")),
+        *(
+            (f"{frame} where it is", "where")
+            for frame in (
+                "Tell me",
+                "do you know",
+                "I forgot",
+                "ok and",
+                "Can anyone say",
+                "could you find out",
+                "any idea",
+            )
+        ),
+        ("Hey, can you remind us in which town she lived", "which"),
+        *((f"{thing} of the dog that bit him?", "what") for thing in ("The name", "Name", "Owner")),
+        ("Name of the dog", "keywords"),
         ("Do you know the way?", "yes_no"),
         ("tell me about it", "imperative"),
         ("The bell was cast where?", "where"),

@@ -16,7 +16,7 @@ from clew.models.reader import encode as encoded
 from clew.search.ranker import Ordered
 from clew.search.reading import weigh
 from clew.settings import load_settings
-from clew.types import Reading, Unread
+from clew.types import NewEntity, Reading, Unread
 from tests.unit.asked import add
 
 WEIGHTS = {"order": (1.0, 1.0, 0.0), "confidence": (0.0, 0.0, 1.0, 0.0)}
@@ -225,6 +225,48 @@ def test_what_holds_now_is_what_the_newest_answer_says(
         answer = engine.ask("Where does the choir rehearse now?")
 
     assert "tram shed" in answer.statements[0].text
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "question"),
+    [
+        ("prefers tea", "prefers coffee", "What does Loveday prefer?"),
+        ("works at the creamery", "works at the harbour office", "Where does Loveday work?"),
+        ("drives a blue van", "drives a red tractor", "What does Loveday drive?"),
+    ],
+)
+def test_of_what_was_told_of_one_thing_the_last_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, now: str, question: str
+) -> None:
+    monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
+    with clew.open(store=tmp_path) as engine:
+        engine.entities.memory.create([NewEntity(name="Loveday", entity_type="person")])
+        for told in (before, now):
+            engine.entities.memory.add_observations([("Loveday", [f"Loveday {told}."])])
+        answer = engine.ask(question)
+
+    assert [statement.text for statement in answer.statements] == [f"Loveday {now}."]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who judged the honey show in 2024?", ["Canon Wilmot judged the honey show."]),
+        ("Who judged the honey show in 2025?", ["Mrs Pascoe judged the honey show."]),
+        ("Who judged the honey show in 2022?", []),
+    ],
+)
+def test_a_passage_of_the_period_answers_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str, said: list[str]
+) -> None:
+    monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
+    with clew.open(store=tmp_path) as engine:
+        for year, judge in ((2024, "Canon Wilmot"), (2025, "Mrs Pascoe")):
+            text = f"{judge} judged the honey show. We can offer petrol and lunch."
+            engine.add(text, title=f"Show {year}", metadata={"date": f"{year}-08-02"})
+        answer = engine.ask(question)
+
+    assert [statement.text for statement in answer.statements] == said
 
 
 GIGS = {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -50,7 +52,10 @@ def parts(text: str) -> list[str]:
         ("Wrapped after a\ncolon: goes on.", ["Wrapped after a\ncolon: goes on."]),
         ("One.\n\nTwo", ["One.", "Two"]),
         # A year at the beginning of a line is no number of a list.
-        ("Lost in\n1859. She came home.", ["Lost in\n1859.", "She came home."]),
+        (
+            "Lost in the great gale of\n1859. She came home.",
+            ["Lost in the great gale of\n1859.", "She came home."],
+        ),
         # A title with a full stop ends no sentence.
         ("It was carried, Cllr. Bligh voting against it.", None),
     ],
@@ -66,6 +71,24 @@ def test_every_visible_character_lies_in_one_sentence(text: str) -> None:
     assert len(covered) == len(set(covered))
     assert {i for i, c in enumerate(text) if not c.isspace()} <= set(covered)
     assert found == sorted(found)
+
+
+_WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=12), min_size=1, max_size=60)
+
+
+@given(words=_WORDS, width=st.integers(12, 80))
+def test_lines_that_their_width_broke_are_no_sentences(words: list[str], width: int) -> None:
+    assert parts(textwrap.fill(" ".join(words), width)) == [textwrap.fill(" ".join(words), width)]
+
+
+@given(words=_WORDS, data=st.data())
+def test_lines_that_their_writer_broke_are_sentences(words: list[str], data: st.DataObject) -> None:
+    """The longest line is so long that the next word would have fitted behind any other."""
+    cuts = data.draw(st.sets(st.integers(1, len(words))))
+    ends = sorted({*cuts, len(words)})
+    lines = [" ".join(words[a:b]) for a, b in pairwise([0, *ends])]
+    lines.append("k " + "k" * (13 + max(map(len, lines))))
+    assert parts("\n".join(lines)) == lines
 
 
 FENCED = "Ann met Bo.\n\n```\nMaria Keller visits Berlin.\n```\n\nThey left.\n"

@@ -52,8 +52,8 @@ WALKED = "walked"
 """The source that `training.reader.walked` writes."""
 HELD_OUT_WALKED = 0.2
 """Share of those questions that nothing is learned from."""
-WRONG = (1, 1, 2), (2, 2, 3)
-"""Passages beside the right one: of most sources, and where many lie in the way."""
+WRONG = 6
+"""Passages beside the right one; `train` learns from those that mislead the reader most."""
 LED, CROPPED = 0.75, 0.3
 """Share of the passages that keep a thread they have, and of those cut to a few sentences."""
 MISLED, BRIDGED = 0.4, 0.35
@@ -217,8 +217,7 @@ class Rounds:
         # Where a question has no answer, its own passage is the one to learn from.
         elif others and "/" not in group.source:
             passages.append(others.pop(0))
-        most = chance.choice(WRONG["/" in group.source])
-        passages += chance.sample(others, min(len(others), most))
+        passages += chance.sample(others, min(len(others), WRONG))
         spoilt = self._spoilt(group, passages[0], chance) if helping else None
         if spoilt:
             passages.append(spoilt)

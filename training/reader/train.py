@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -28,8 +29,12 @@ from training.reader.export import written
 from training.reader.network import Encoded, Reader, batch, encode
 
 RATE, WARM = 9e-5, 4_000
-TOKENS = 3_000
-"""Of a batch, about."""
+TOKENS = 7_000
+"""Of the passages that a batch is chosen from, about."""
+WRONG = 2
+"""Passages of a question that do not help and are learned from: those that mislead most."""
+EASY = 0.1
+"""A question none of whose passages costs more is known, and left out."""
 NOTES = 4_000
 """Questions about invented notes that a round reads."""
 POOL = 400
@@ -88,7 +93,7 @@ def learn(rank: int, given: argparse.Namespace) -> None:
         rate = RATE * min((at["seen"] - begun + 200) / WARM, left)
         for part in optimizer.param_groups:
             part["lr"] = rate
-        counted = step(reader, optimizer, groups)
+        counted = step(reader, optimizer, hardest(reader, groups))
         shown += counted[:3]
         at["steps"] += 1
         at["seen"] += int(counted[3])
@@ -154,6 +159,37 @@ def _split(
         passages += len(encoded)
     order = torch.randperm(len(found), generator=torch.Generator().manual_seed(seed)).tolist()
     return [found[at] for at in order]
+
+
+def hardest(
+    reader: Reader, groups: list[tuple[Group, list[Encoded]]]
+) -> list[tuple[Group, list[Encoded]]]:
+    """Return the questions that the reader does not know, with the passages that mislead it most.
+
+    Reading costs a third of learning, and most passages that do not help say so at once.
+    """
+    encoded = [one for _, passages in groups for one in passages]
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        spans, relevance = reader(*batch(encoded))
+    helps = torch.tensor([float(one.helps) for group, _ in groups for one in group.passages])
+    costs = functional.binary_cross_entropy_with_logits(relevance.float(), helps, reduction="none")
+    targets = torch.tensor([one.span for one in encoded])
+    known = torch.tensor([float(one.has_span) for one in encoded])
+    for side in (0, 1):
+        own = functional.cross_entropy(spans[..., side].float(), targets[:, side], reduction="none")
+        costs += known * own / 2
+    kept, at = [], 0
+    for group, passages in groups:
+        cost = costs[at : at + len(passages)].tolist()
+        at += len(passages)
+        if max(cost) < EASY:
+            continue
+        order = sorted(range(len(passages)), key=lambda n: -cost[n])
+        wrong = [n for n in order if not group.passages[n].helps][:WRONG]
+        chosen = [n for n, one in enumerate(group.passages) if one.helps or n in wrong]
+        some = replace(group, passages=tuple(group.passages[n] for n in chosen))
+        kept.append((some, [passages[n] for n in chosen]))
+    return kept or groups[:1]
 
 
 def step(

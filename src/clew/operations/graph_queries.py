@@ -25,7 +25,7 @@ from clew.operations.spec import (
     shape,
 )
 from clew.text import entity_key, whole_number
-from clew.types import Entity, Provenance, Relation, current_first
+from clew.types import UNLIKELY, Entity, Provenance, Relation, current_first
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -508,8 +508,6 @@ def unlikely(call: Call, query: str, found: Sequence[EntityHit] = ()) -> list[st
     What is nearest is listed all the same, and looks as if it were what was asked for. An entity
     that was found by its name is.
     """
-    from clew.search.pipeline import UNLIKELY
-
     if entity_key(query) in {entity_key(hit.entity.name) for hit in found}:
         return []
     nearest = call.engine.search(query, strategy="graph", limit=1)

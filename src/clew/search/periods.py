@@ -149,7 +149,8 @@ def _insides(session: QuerySession, periods: Sequence[Period]) -> Iterator[Query
             np.union1d(store.chunks_within(period), np.array(sorted(held), dtype=np.int64))
         )
         if inside.allowed is not None and len(inside.allowed):
-            yield inside
+            # What all of the period answers has no sentence of its own.
+            yield replace(inside, of_period=not asks_of_period(session))
         else:
             session.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
 
@@ -231,7 +232,7 @@ def keep_to_period(session: QuerySession) -> None:
         session.note("the question names no period to keep to")
         return
     session.allowed = session.filtered(session.resources.store.chunks_within(period)).allowed
-    session.applied = "filtered"
+    session.applied, session.of_period = "filtered", not asks_of_period(session)
 
 
 def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
@@ -321,9 +322,7 @@ def describe_time(session: QuerySession, hits: Sequence[Hit]) -> TemporalInfo | 
 
 
 def _describe(period: Period) -> str:
-    if period.text:
-        return period.text
-    return f"{period.start or '…'} to {period.end or '…'}"
+    return period.text or f"{period.start or '…'} to {period.end or '…'}"
 
 
 # How near passages are to the time that is asked for.

@@ -38,7 +38,7 @@ from clew.search.periods import (
 from clew.search.question import compared_sides, is_look_up
 from clew.search.session import MAX_QUESTION, QuerySession, RecentlyUsed
 from clew.search.words import exact_first, holding_all, holding_all_first, read_as_spelt
-from clew.types import LEAST_LIKELY, Fusion, SearchResult
+from clew.types import LEAST_LIKELY, UNLIKELY, Fusion, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("clew")
 
 UNANSWERED = "nothing found that answers this; the nearest are given"
-UNLIKELY = "nothing here is likely to answer this; the nearest are given"
 SURE = (0.9, 0.6)
 """Share of passages with every word of what is looked up that answer: of those that come first, and
 of the others. By the open half of `benchmarks/real` (24 of 27, 53 of 86); the half held out: 32 of

@@ -280,19 +280,22 @@ def question_form(question: str) -> Form:
     """Its question word; else whether it asks yes or no, orders something, or only names it.
 
     Words in front decide: "Did he say who …" asks yes or no, "In which town …" asks which, "Tell me
-    who …" asks who. Further back a question word counts where there is a question mark.
+    who …" asks who. Further back a question word counts where there is a question mark. Without
+    any, "The name of the dog?" asks what it is, and "It was built of stone?" whether it was.
     """
     said = words(WORDING["framed"].sub("", question))
     opening = said[0] if said else ""
     if opening in AUXILIARIES:
         return "yes_no"
-    if opening in _IMPERATIVES:
+    if opening in _IMPERATIVES and said[1:2] != ["of"]:
         return "imperative"
     for word in said if "?" in question else said[: 2 if opening in _PREPOSITIONS else 1]:
         known = _QUESTION_WORDS.get(_CONTRACTED.sub("", word))
         if known:
             return known
-    return "yes_no" if "?" in question else "keywords"
+    if "?" not in question:
+        return "keywords"
+    return "what" if AUXILIARIES.isdisjoint(said) else "yes_no"
 
 
 def count_words(question: str) -> int:

@@ -100,6 +100,8 @@ class QuerySession:
     """Filled by `analysis`."""
     found_time: AskedTime | None = None
     """Filled by `read_asked_time`."""
+    of_period: bool = False
+    """Whether only what is of the period that the question names is let through."""
 
     @classmethod
     def start(cls, resources: SearchResources, question: str, options: Options) -> QuerySession:
@@ -313,7 +315,13 @@ class QuerySession:
         reader = self._reader()
         if reader is not None:
             with self.timings.step("read"):
-                read = Read(self.question, evidence, self.snapshot, self.resources.store)
+                # A passage of the period need not name it.
+                question = (
+                    self.question.replace(self.asked_time.phrase, " ")
+                    if self.of_period
+                    else self.question
+                )
+                read = Read(question, evidence, self.snapshot, self.resources.store)
                 found = read.order(reader, found, self.readings)
         self.confidences.update(zip(ids.tolist(), found.confidences.tolist(), strict=True))
         self.second_hop = found.second_hop
@@ -322,9 +330,10 @@ class QuerySession:
     def _reader(self) -> Reader | None:
         """The reader, where it can read this question.
 
-        It sees no dates of documents: what is of a period is left to the order of time.
+        It sees no dates of documents: where a period is named it reads what is of that period.
         """
-        if self.options.fast or self.named_period is not None or not can_be_read(self.question):
+        is_elsewhere = self.named_period is not None and not self.of_period
+        if self.options.fast or is_elsewhere or not can_be_read(self.question):
             return None
         return self.resources.reader
 

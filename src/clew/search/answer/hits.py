@@ -73,7 +73,7 @@ def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, .
         shown = _distinct(passages)
         if len(shown) >= limit or len(ids) <= depth:
             break
-    answers = _answers(session, view, passages)
+    answers = _answers(session, passages)
     return _build_hits(session, found, view, shown[:limit], answers)
 
 
@@ -108,9 +108,6 @@ def _build_hits(
             passage.relations if id_ in view.threads else (),
             key=lambda one: one.from_entity_id not in asked and one.to_entity_id not in asked,
         )
-        origin = passage.provenance
-        if origin.page != chunk.page:
-            origin = replace(origin, page=chunk.page)
         hits.append(
             Hit(
                 chunk=chunk,
@@ -125,7 +122,7 @@ def _build_hits(
                 path=tuple(_path_step(step, records) for step in view.threads.get(id_, ())),
                 matched=tuple(public[child] for child in own if child in public),
                 times=passage.times,
-                provenance=origin,
+                provenance=replace(passage.provenance, page=chunk.page),
                 also_in=tuple(_on_page(other.chunk, answers) for other in others),
                 answer=answers.get(id_),
                 confidence=session.confidences.get(id_),
@@ -429,8 +426,6 @@ def _sentence_of(relation: Relation, sentences: Sequence[str]) -> str:
 
 _LEAST_MARGIN = -2.0
 """Margin of a reading from which its span is worth more than other signs of the sentence."""
-_ON_THREAD = 0.1
-"""What it counts that the thread to the passage ends in a sentence, as a share of all words."""
 _HANDED_ON = 0.5
 """Of what a question or a heading in a passage counts, what the sentence behind it does."""
 _NAMED = 0.5
@@ -438,19 +433,16 @@ _NAMED = 0.5
 _ASKS = tuple("?\uff1f\u061f")
 
 
-def _answers(
-    session: QuerySession, view: _GraphView, passages: Sequence[PassageRecord]
-) -> dict[int, CharRange]:
+def _answers(session: QuerySession, passages: Sequence[PassageRecord]) -> dict[int, CharRange]:
     """Ranges in their documents of the sentences that answer best, where hits are explained.
 
     A sentence counts by the share of the question's terms that it holds, each weighed by its rarity
     among the sentences of all these passages (log((n + 1) / (df + 0.5))). Terms of names count
-    half: the question asks something of them. That the thread to a passage ends in a sentence
-    counts a little; what a second hop answers need not stand beside the name that leads there. A
-    question says nothing: half of what it counts goes to the sentence behind it. So do headings,
-    which answer only where no sentence does. Headers of a message say nothing, nor do lines quoted
-    from another, and lines without letters and digits. Passages without any such sign have no
-    answering sentence. What the reader holds for likelier than none goes before all that.
+    half: the question asks something of them. A question in the text says nothing: half of what it
+    counts goes to the sentence behind it. So do headings, which answer only where no sentence does.
+    Headers of a message say nothing, nor do lines quoted from another, and lines without letters
+    and digits. Passages without any such sign have no answering sentence. What the reader holds for
+    likelier than none goes before all that.
     """
     if not session.options.explain:
         return {}
@@ -465,20 +457,12 @@ def _answers(
     counted = {w: max(rare, 0.01) * (_NAMED if w in named else 1) for w, rare in rarity.items()}
     total = math.fsum(counted.values()) or 1.0
     weights = {word: weight / total for word, weight in counted.items()}
-    last = {id_: thread[-1] for id_, thread in view.threads.items() if thread}
-    hop = session.second_hop
-    second = None if hop is None else int(session.snapshot.chunk_ids[hop.second])
     found: dict[int, CharRange] = {}
     for passage, of_sentences in zip(passages, held, strict=True):
         id_, ranges = passage.chunk.id, passage.sentence_ranges
         # Exact sums: in whatever order the words are, sentences with the same are equal.
         values = [math.fsum([weights[word] for word in words]) for words in of_sentences]
-        step = last.get(id_)
-        on_thread = step.sentence if step is not None and step.chunk_id == id_ else -1
-        best = _best(passage, values) if id_ == second else None
-        if best is None and 0 <= on_thread < len(values):
-            values[on_thread] += _ON_THREAD
-        best = _best(passage, values) if best is None else best
+        best = _best(passage, values)
         if best is not None:
             found[id_] = ranges[best]
         reading = session.readings.get(id_)

@@ -15,10 +15,12 @@ from clew.search.answer.hits import header_end
 from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
 from clew.search.question import WORDING
+from clew.search.reading import FOUND
 from clew.text import find_words, sentences
 from clew.types import (
     DO_NOT_SAY,
     LEAST_LIKELY,
+    UNLIKELY,
     Answer,
     AnswerSource,
     AnswerStatement,
@@ -40,17 +42,17 @@ MOST_PARTS = 10
 """Reports, or lines of an overview, that are given as an answer without a model."""
 SAID = 300
 """Characters of each, at most."""
-FOUND = 3.0
-"""Sureness of a reading from which its passage is quoted. Over folders that the reader has not
-learned from, and the open ones of `benchmarks/everyday`, about one question in ten is answered
-wrong so."""
 MOST_QUOTED = 3
 """Sentences that are quoted where several things are asked for."""
+SURELY = 0.5
+"""Of the sureness of the surest passage that was read, at least, has what is quoted as ranked."""
 _NEAR_BEST = 0.5
 """Of the confidence of the best passage, at least, has the one whose sentence is quoted."""
+_FIELD = re.compile(r"[^\n:]{1,40}: ")
+"""How a line of a record begins."""
 _MARK = re.compile(r"^(?:#+|[-*+•])\s+")
 """What opens a heading or an item of a list."""
-PASSAGES_ALONE = "no passage is likely to answer; the nearest are shown"
+PASSAGES_ALONE = "no sentence is sure to answer; the nearest passages are shown"
 
 
 def quoted_answer(
@@ -76,25 +78,32 @@ def quoted_answer(
 
 
 def _answering(result: SearchResult) -> list[tuple[int, Hit]]:
-    """Return the passages that may answer, with their numbers.
+    """Return the passages that may answer, with their numbers, in the order to quote them.
 
-    The one that the reader is surest of comes first: the ranking finds what leads to an answer,
-    too. Where a time is asked for, it has decided the order, which is kept. What was not read may
-    answer if it is nearly as likely as the best, or of an earlier text.
+    Where passages were read these are the ones that the reader is sure of: as they are ranked,
+    since that knows what holds now, and behind them what it is far less sure of. Else they are
+    those nearly as likely as the best, or of an earlier text. Nothing answers for a period of
+    which nothing is there.
     """
-    least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
-    found = [
+    asked, least = result.temporal, result.min_confidence
+    hits = [
         (number, hit)
         for number, hit in enumerate(result.hits, 1)
-        if (
-            hit.reading.sureness > FOUND
-            if hit.reading
-            else hit.confidence is None or hit.confidence >= least or hit.chunk.version
-        )
+        if hit.confidence is None or hit.confidence >= least
     ]
-    if result.temporal is None:
-        found.sort(key=lambda one: -one[1].reading.sureness if one[1].reading else 0.0)
-    return found
+    if asked is not None and asked.applied == "ordered" and (asked.since or asked.until):
+        return []
+    read = [(n, hit, hit.reading.sureness) for n, hit in hits if hit.reading is not None]
+    if read:
+        least = SURELY * max(sure for _, _, sure in read)
+        read.sort(key=lambda one: one[2] < least)
+        return [(n, hit) for n, hit, sure in read if sure > FOUND]
+    least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
+    return [
+        (n, hit)
+        for n, hit in hits
+        if hit.confidence is None or hit.confidence >= least or hit.chunk.version
+    ]
 
 
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
@@ -107,6 +116,10 @@ def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStateme
     if answer is None:
         return None
     start, end = answer
+    parts = [text[a:b] for a, b in sentences(text)]
+    if len(text) <= SAID and all(map(_FIELD.match, parts)):
+        # A record says nothing in parts: a price without its thing.
+        start, end = first, hit.chunk.end
     words = text[start - first : end - first]
     return AnswerStatement(
         text=statement_text(_MARK.sub("", words)),
@@ -190,8 +203,10 @@ def made_answer(
     """An answer of these statements, with the passages that they cite; without any, the nearest."""
     quoted = [quotation for statement in statements for quotation in statement.quotations]
     cited = {quotation.source: quotation for quotation in reversed(quoted)}
-    nearest = range(1, 1 + min(NEAREST, len(result.hits)))
-    shown = sorted(cited) or ([] if statements or not result.reached else nearest)
+    nearest = () if statements or not result.reached else range(1, 1 + len(result.hits))[:NEAREST]
+    shown = sorted(cited) or nearest
+    said = result.hits[quoted[0].source - 1].confidence if quoted else None
+    told = [note for note in result.notes if not (statements and note == UNLIKELY)]
     return Answer(
         question=result.query,
         answered=bool(statements),
@@ -215,12 +230,12 @@ def made_answer(
         ),
         model=model,
         strategy=result.strategy,
-        confidence=result.confidence,
+        confidence=result.confidence if said is None else said,
         timings_ms={
             "search": sum(result.timings_ms.values()),
             "model": 1000 * (time.perf_counter() - began),
         },
-        notes=(*notes, *result.notes),
+        notes=(*notes, *told),
     )
 
 
