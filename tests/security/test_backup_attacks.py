@@ -13,7 +13,7 @@ import pytest
 from clew.engine import Engine
 from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.mcp.calls import Engines
-from clew.operations.toolbox import OPERATIONS
+from clew.operations.toolbox import OPERATIONS, make_toolbox
 from clew.stores.sqlite.backup import attached, replace_content
 from clew.stores.sqlite.store import SqliteStore
 from tests.unit.mcp_tools import engine_in, settings_for
@@ -158,8 +158,6 @@ def test_a_column_of_a_copy_is_never_taken_for_sql(tmp_path: Path) -> None:
 
 
 def test_names_of_backups_stay_in_their_folder(tmp_path: Path) -> None:
-    from clew.operations.toolbox import make_toolbox
-
     with engine_in(tmp_path, "mills") as engine:
         engine.add(MILL, source="mill.md")
         tools = make_toolbox(engine)

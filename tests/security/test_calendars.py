@@ -15,11 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.indexing.reading.common import RawFile
-from clew.plugins.personal.calendar import read_calendar
 from clew.plugins.personal.recurrence import Rule, Series, check_rule
 from clew.request_end import RequestEndedError, request
-from clew.settings import ReadSettings
 
 ZONE = ZoneInfo("UTC")
 PATIENCE = 5.0
@@ -98,21 +95,6 @@ def test_what_is_counted_happens_as_the_rule_says(rule: str, start: datetime) ->
 
     assert found == expected[: len(found)]
     assert len(found) >= min(len(expected) - 1, 9_000)
-
-
-def test_rules_that_never_happen_are_named_and_nothing_else_is_lost() -> None:
-    rules = {"Meeting": "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31", "Review": "FREQ=WEEKLY"}
-    events = "".join(
-        f"BEGIN:VEVENT\r\nUID:{name}\r\nSUMMARY:{name}\r\nDTSTART:20240101T090000Z\r\n"
-        f"RRULE:{rule}\r\nEND:VEVENT\r\n"
-        for name, rule in rules.items()
-    )
-    data = f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\n{events}END:VCALENDAR\r\n".encode()
-    found = read_calendar(RawFile(source="a.ics", data=data, settings=ReadSettings()))
-
-    assert found is not None
-    assert [document.title for document in found.documents] == ["Review"]
-    assert ["never happens" in skipped.reason for skipped in found.skipped] == [True]
 
 
 def test_expanding_ends_when_nobody_waits_any_more() -> None:

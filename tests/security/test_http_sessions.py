@@ -15,10 +15,9 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from clew.mcp import calls as threads
-from clew.mcp import server as served_resources
 from clew.mcp.auth import RETRY_SECONDS, new_token
 from clew.mcp.calls import Engines, RequestScope
+from clew.mcp.server import generation_of
 from clew.operations.spec import Arguments, Call, Result, Tool
 from clew.operations.toolbox import OPERATIONS as REGISTRY
 from clew.settings import load_settings
@@ -154,7 +153,7 @@ def test_requests_of_a_caller_are_bounded(tmp_path: Path) -> None:
 def test_slow_calls_of_one_namespace_leave_threads_for_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(threads, "AT_ONCE", 2)
+    monkeypatch.setattr("clew.mcp.calls.AT_ONCE", 2)
     let_go, begun = threading.Event(), threading.Semaphore(0)
 
     def hold(_: Call, __: Arguments) -> Result:
@@ -241,11 +240,10 @@ def test_a_subscription_ends_with_its_session(
 ) -> None:
     """What is watched for a session that is over would be read for ever."""
     looked: list[object] = []
-    generation = served_resources.generation_of
 
     def counted(scope: RequestScope) -> int:
         looked.append(scope)
-        return generation(scope)
+        return generation_of(scope)
 
     async def subscribe() -> None:
         async with server.client(ALICE[0], OLD) as client:
@@ -254,7 +252,7 @@ def test_a_subscription_ends_with_its_session(
                 await client.session.subscribe_resource("clew://statistics")
             await anyio.sleep(1.5)
 
-    monkeypatch.setattr(served_resources, "generation_of", counted)
+    monkeypatch.setattr("clew.mcp.server.generation_of", counted)
     with serving(tmp_path) as server:
         anyio.run(subscribe)
         assert looked
@@ -273,8 +271,13 @@ BEARER = f"Authorization: Bearer {ALICE[0]}"
 
 @pytest.fixture(scope="module", name="server")
 def starved_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    limits: dict[str, Any] = {"header_seconds": 0.5, "request_seconds": 1.0, "body_megabytes": 0.1}
-    with serving(tmp_path_factory.mktemp("starved"), tools=REGISTRY, **limits) as server:
+    with serving(
+        tmp_path_factory.mktemp("starved"),
+        tools=REGISTRY,
+        header_seconds=0.5,
+        request_seconds=1.0,
+        body_megabytes=0.1,
+    ) as server:
         yield server
 
 
@@ -339,12 +342,16 @@ def test_connections_are_bounded(tmp_path: Path, setting: str, status: int) -> N
 
 
 def test_addresses_of_a_proxy_are_not_counted(tmp_path: Path) -> None:
-    bounds: dict[str, Any] = {"connections_per_caller": 5, "trusted_proxies": ["127.0.0.1"]}
-    with serving(tmp_path, **bounds) as server, attacks.many_connections(server.url, 10):
+    with (
+        serving(tmp_path, connections_per_caller=5, trusted_proxies=["127.0.0.1"]) as server,
+        attacks.many_connections(server.url, 10),
+    ):
         assert attacks.open_session(server.url, ALICE[0]).status == 200
 
 
 def test_beyond_reason_connections_are_dropped(tmp_path: Path) -> None:
-    bounds: dict[str, Any] = {"connections": 5, "header_seconds": 30}
-    with serving(tmp_path, **bounds) as server, attacks.many_connections(server.url, 60):
+    with (
+        serving(tmp_path, connections=5, header_seconds=30) as server,
+        attacks.many_connections(server.url, 60),
+    ):
         assert attacks.silence(server.url, patience=5).closed

@@ -19,10 +19,8 @@ from types import ModuleType
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
-import docx
 import openpyxl
 import pytest
-from fpdf import FPDF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +53,7 @@ from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
 from tests.security import hostile
 from tests.security.hostile import Hostile
+from tests.unit.test_read_formats import pdf, saved, word
 
 # --- Documents that take their reader along: they are refused, and everything else goes on.
 
@@ -376,34 +375,11 @@ def test_documents_with_pieces(pool: WorkerPool) -> None:
     assert type(raised.value) is InputError
 
 
-def saved(made: Any) -> bytes:  # noqa: ANN401
-    """An office file, of whichever library."""
-    file = io.BytesIO()
-    made.save(file)
-    return file.getvalue()
-
-
 def sheet(*cells: str) -> bytes:
     book = openpyxl.Workbook()
     for cell in cells:
         book.worksheets[0][cell] = "Ada Morn"
     return saved(book)
-
-
-def letter() -> bytes:
-    word = docx.Document()
-    word.add_heading("The Mill")
-    word.add_paragraph("Ada Morn works at the Lorne Estate.")
-    return saved(word)
-
-
-def pdf() -> bytes:
-    made = FPDF()
-    made.set_font("helvetica")
-    for number in (1, 2):
-        made.add_page()
-        made.write(text=f"Ada Morn was taught by Piet Oss on page {number}.")
-    return bytes(made.output())
 
 
 RECORDS = [{"_id": n, "text": f"{STORY[80:200]} {n}", "created": "2020-01-02"} for n in range(5)]
@@ -417,8 +393,8 @@ FILES = {
     "a.py": b"def mill(wheel):\n    return wheel.turn()\n\n\nclass Weir:\n    pass\n",
     "empty.md": b"",
     "binary.md": bytes(range(256)) * 20,
-    "a.pdf": pdf(),
-    "a.docx": letter(),
+    "a.pdf": pdf(*(f"Ada Morn was taught by Piet Oss on page {number}." for number in (1, 2))),
+    "a.docx": word(),
     "a.xlsx": sheet("A1", "B2"),
 }
 
@@ -478,7 +454,7 @@ UNFOLDING: dict[str, tuple[Callable[[], bytes], str]] = {
         "cells",
     ),
     "a.docx": (
-        lambda: rewritten(letter(), "word/document.xml", b"<w:body>", b"<w:p/>" * 100_001),
+        lambda: rewritten(word(), "word/document.xml", b"<w:body>", b"<w:p/>" * 100_001),
         "elements",
     ),
     "a.pptx": (many_members, "members"),

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
@@ -22,12 +21,11 @@ from clew.operations.toolbox import OPERATIONS as REGISTRY
 from clew.request_end import RequestEndedError, go_on, request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.types import Vector, Vectors
 from clew.web.app import mount
+from tests.unit.asked import engine_of
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, NEW, OLD, TOKENS, Served, served
-
-if TYPE_CHECKING:
-    from clew.types import Vector, Vectors
 
 TEXTS = {f"{n}.md": f"Jonas Reed {n} built the mill of Harrow Ford {n}." for n in range(40)}
 ASKED = {
@@ -157,6 +155,9 @@ async def test_a_client_that_hangs_up_ends_its_request(
         await stands_still(lambda: embedder.times)
 
 
+reading = engine_of(TEXTS)
+
+
 @pytest.mark.parametrize(
     "tool", [t for t in REGISTRY if t.read_only and not t.open_world], ids=lambda tool: tool.name
 )
@@ -171,14 +172,6 @@ def test_no_tool_reads_on(reading: Clew, tool: Tool) -> None:
         outcome = reading.tools.call(tool.name, given)
 
     assert isinstance(outcome.error, RequestEndedError), outcome.text
-
-
-@pytest.fixture(scope="module")
-def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
-    with clew.open(tmp_path_factory.mktemp("reading"), embedder=HashEmbedder()) as engine:
-        for source, text in TEXTS.items():
-            engine.add(text, source=source)
-        yield engine
 
 
 @pytest.mark.parametrize("left", [1, 10, 30])

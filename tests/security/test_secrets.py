@@ -154,9 +154,8 @@ def quoting(server: HTTPServer) -> None:
         said = f"Incorrect API key provided: {key} ({key[:7]}*****{key[-4:]}), Bearer {key[:12]}"
         return Response(json.dumps({"error": {"message": said}}), 401, mimetype="application/json")
 
-    server.expect_request("/v1/chat/completions").respond_with_handler(refuse)
-    server.expect_request("/api/show").respond_with_handler(refuse)
-    server.expect_request("/api/chat").respond_with_handler(refuse)
+    for path in ("/v1/chat/completions", "/api/show", "/api/chat"):
+        server.expect_request(path).respond_with_handler(refuse)
 
 
 def traces() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,13 +12,32 @@ import numpy as np
 import pytest
 
 import clew
+from clew.engine import Engine
 from clew.indexing.inputs import document_from_text
 from clew.search.channels import Ranking
 from clew.search.options import Options
 from clew.search.session import QuerySession
 from clew.testing.fakes import HashEmbedder
+from clew.types import SearchResult, Vector
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+NOTES = {
+    "mill": "Jonas Reed built the mill at Harrow Ford.",
+    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
+    "bell": "Edda Rowe cast the bell of Port Anselm.",
+}
+
+
+class SlowEmbedder(HashEmbedder):
+    """Embeds no question before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = threading.Event()
+
+    def embed_query(self, text: str) -> Vector:
+        assert self.let.wait(30)
+        return super().embed_query(text)
 
 
 def day(text: str) -> datetime:
@@ -25,7 +45,7 @@ def day(text: str) -> datetime:
 
 
 def add(
-    engine: clew.Clew,
+    engine: Engine,
     texts: Mapping[str, str],
     dates: Mapping[str, str] | None = None,
     media_type: str = "text/plain",
@@ -59,6 +79,11 @@ def new_session(engine: clew.Clew, question: str, **given: Any) -> QuerySession:
         question,
         replace(Options(strategy="vector", limit=10, max_tokens=1000, now=NOW), **given),
     )
+
+
+def shown(result: SearchResult) -> dict[str, object]:
+    """What it tells, but how long it took and what is noted beside it."""
+    return {**result.to_dict(), "timings_ms": {}, "notes": []}
 
 
 def ranking(scores: Sequence[float]) -> Ranking:

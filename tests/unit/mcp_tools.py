@@ -20,7 +20,7 @@ from clew.mcp.calls import Engines
 from clew.mcp.http import http_app, http_config, http_server
 from clew.operations.spec import CORE, Arguments, Call, Parameter, Result, Run, Tool
 from clew.operations.toolbox import OPERATIONS
-from clew.request_end import finishing, has_ended
+from clew.request_end import has_ended
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Right
@@ -51,12 +51,10 @@ def count(call: Call, _: Arguments) -> Result:
     return {"documents": len(call.engine.documents.list())}
 
 
-def wait(call: Call, _: Arguments) -> Result:
+def wait(_: Call, __: Arguments) -> Result:
     ended = time.monotonic() + 20
     while not has_ended() and time.monotonic() < ended:
         time.sleep(0.01)
-    with finishing():  # nothing else is read or written once nobody waits
-        call.engine.add("The wait was over.", source="cancelled")
     return {}
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import re
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import httpx2
@@ -23,6 +21,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
+from pytest_httpserver import HTTPServer
 
 from clew import Clew
 from clew.errors import SettingsError
@@ -30,13 +29,9 @@ from clew.mcp.auth import Rate, new_token
 from clew.mcp.calls import Engines
 from clew.mcp.http import http_server, origin_check
 from clew.operations.toolbox import OPERATIONS as INFERENCE_TOOLS
-from clew.settings import ServeSettings, Settings, load_settings
+from clew.settings import ServeSettings, Settings
 from clew.types import document_id
 from tests.unit.mcp_tools import TOOLS, address_of, engine_in, settings_for, token_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
 
 # --- Who may do what over HTTP: a real server in a thread, callers with tokens of two
 # namespaces.
@@ -47,6 +42,7 @@ OLD, NEW = "legacy", "2026-07-28"
 both = pytest.mark.parametrize("revision", [OLD, NEW])
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey."
 BELL = "Edda Rowe cast the bell of Port Anselm. Edda Rowe works for Skerrow Light."
+ISSUER, AUDIENCE = "https://login.example.org", "https://clew.example.org/mcp"
 ALICE, BOB, CAROL, DAVE = new_token(), new_token(), new_token(), new_token()
 TOKENS = [
     token_of("alice", ALICE, "mills", scopes=("read", "write", "admin")),
@@ -197,9 +193,11 @@ async def test_a_caller_who_asks_too_often_waits(tmp_path: Path) -> None:
         other = await server.post(BOB[0])
         last = await server.post(ALICE[0])
 
-    assert 429 not in statuses[:3]
-    assert statuses[3] == 429
-    assert other.status_code != 429
+    assert [status == 429 for status in (*statuses, other.status_code)] == [
+        *[False] * 3,
+        True,
+        False,
+    ]
     assert int(last.headers["retry-after"]) > 0
 
 
@@ -239,28 +237,32 @@ def test_nobody_is_let_in_by_accident(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "reason"),
+    ("serve", "reason"),
     [
-        ([token_of("a", ALICE, "x"), token_of("a", BOB, "x")], "differ in name"),
-        ([token_of("a", ALICE, "x"), token_of("b", ALICE, "x")], "differ in sha256"),
-        ([token_of("a", ALICE, "x", scopes=("write",))], "expected read"),
-        ([token_of("a", (ALICE[0], ALICE[0]), "x")], r"serve\.tokens\.0\.sha256"),
-        ([token_of("a", ALICE, "../x")], "should match pattern"),
+        *(
+            ({"tokens": tokens}, reason)
+            for tokens, reason in (
+                ([token_of("a", ALICE, "x"), token_of("a", BOB, "x")], "differ in name"),
+                ([token_of("a", ALICE, "x"), token_of("b", ALICE, "x")], "differ in sha256"),
+                ([token_of("a", ALICE, "x", scopes=("write",))], "expected read"),
+                ([token_of("a", (ALICE[0], ALICE[0]), "x")], r"serve\.tokens\.0\.sha256"),
+                ([token_of("a", ALICE, "../x")], "should match pattern"),
+            )
+        ),
+        ({"oauth": {"issuer": ISSUER}}, "together, or none"),
     ],
 )
-def test_settings_of_tokens_that_cannot_be(
-    tmp_path: Path, tokens: list[dict[str, object]], reason: str
+def test_settings_of_callers_that_cannot_be(
+    tmp_path: Path, serve: dict[str, object], reason: str
 ) -> None:
     with pytest.raises(SettingsError, match=reason) as error:
-        settings_for(tmp_path, tokens=tokens)
+        settings_for(tmp_path, **serve)
 
     assert ALICE[0] not in str(error.value)
     assert ALICE[1] not in str(error.value)
 
 
 # --- OAuth
-
-ISSUER, AUDIENCE = "https://login.example.org", "https://clew.example.org/mcp"
 
 
 @pytest.fixture(scope="module")
@@ -269,27 +271,12 @@ def key() -> RSAPrivateKey:
 
 
 @pytest.fixture(scope="module")
-def jwks_url(key: RSAPrivateKey) -> Iterator[str]:
+def jwks_url(key: RSAPrivateKey, make_httpserver: HTTPServer) -> str:
     """Where the issuer's public key is."""
     public = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
-    body = json.dumps({"keys": [{**public, "kid": "one", "use": "sig"}]}).encode()
-
-    class Keys(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Keys) as issuer:
-        thread = threading.Thread(target=issuer.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{issuer.server_port}/keys"
-        issuer.shutdown()
-        thread.join()
+    told = {"keys": [{**public, "kid": "one", "use": "sig"}]}
+    make_httpserver.expect_request("/keys").respond_with_json(told)
+    return make_httpserver.url_for("/keys")
 
 
 def signed(key: RSAPrivateKey, **claims: object) -> str:
@@ -395,15 +382,10 @@ async def test_metadata_names_the_issuer(issued: Served) -> None:
     async with httpx2.AsyncClient() as http:
         found = (await http.get(issued.url.removesuffix("/mcp") + place)).json()
 
-    assert found["resource"] == AUDIENCE
-    assert found["authorization_servers"] == [ISSUER]
-    assert found["scopes_supported"] == ["clew:read", "clew:write", "clew:admin"]
+    rights = ["clew:read", "clew:write", "clew:admin"]
+    named = {"resource": AUDIENCE, "authorization_servers": [ISSUER], "scopes_supported": rights}
+    assert found.items() >= named.items()
     assert place in refused.headers["www-authenticate"]
-
-
-def test_oauth_settings_are_complete_or_absent(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="together, or none"):
-        load_settings(store=tmp_path, serve={"oauth": {"issuer": ISSUER}})
 
 
 # --- Nothing can be inferred of another namespace: every answer is the same whether it is

@@ -11,32 +11,29 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
 import pytest
 
 import clew
-from clew import jobs as kinds
 from clew.engine import Engine
 from clew.errors import StoreBusyError, StoreError
 from clew.jobs import Ingestion
-from clew.mcp import calls as pool
 from clew.mcp.calls import Engines
 from clew.operations.toolbox import OPERATIONS
 from clew.ports import Reply, Request
+from clew.search.options import Options
 from clew.search.pipeline import STRATEGIES
+from clew.search.pipeline import ask as ask_pipeline
+from clew.search.session import SearchResources
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.types import SearchResult
+from tests.unit.asked import NOTES, SlowEmbedder, add
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 from tests.unit.test_ask import BUILT, QUESTION, said
-from tests.unit.test_mcp_access import ALICE, BOB, CAROL, TOKENS, served
-
-if TYPE_CHECKING:
-    from clew.search.options import Options
-    from clew.search.session import SearchResources
-    from clew.types import SearchResult, Vector
-
+from tests.unit.test_mcp_access import ALICE, CAROL, TOKENS, served
 
 # --- `POST /ask`: answers as they are written, over a real server in a thread.
 
@@ -124,33 +121,6 @@ def test_where_nobody_listens_the_model_is_not_read_on(tmp_path: Path) -> None:
         while not model.left.wait(0.1):
             model.go_on.release()
         assert model.written < len(whole) // 8
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder, model = tmp_path_factory.mktemp("small"), ScriptedLanguageModel([REPLY])
-    with site(folder, model, body_megabytes=0.05) as url:
-        yield url
-
-
-@pytest.mark.parametrize(
-    ("token", "query", "body", "status", "says"),
-    [
-        (None, "", {"query": QUESTION}, 401, "error"),
-        (BOB[0], "?namespace=mills", {"query": QUESTION}, 400, "mills"),
-        (ALICE[0], "", {"query": QUESTION, "namespaces": ["bells"]}, 400, "bells"),
-        (ALICE[0], "", {"query": ""}, 400, "query"),
-        (ALICE[0], "", {"query": QUESTION, "model": "other"}, 400, "model"),
-        (ALICE[0], "", [1], 400, "object"),
-        (ALICE[0], "", {"query": "x" * 60_000}, 413, "larger"),
-    ],
-)
-def test_what_is_refused(
-    small: str, token: str | None, query: str, body: object, status: int, says: str
-) -> None:
-    answer = post(small + query, token, body)
-
-    assert (answer.status_code, says in answer.text) == (status, True)
 
 
 # --- The pool of engines: one a namespace, one model, closed when idle and when all is over.
@@ -248,7 +218,7 @@ class Held(Ingestion):
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Held]]:
     Held.let_go, Held.begun = threading.Event(), threading.Semaphore(0)
-    monkeypatch.setattr(kinds, "Ingestion", Held)
+    monkeypatch.setattr("clew.jobs.Ingestion", Held)
     yield Held
     Held.let_go.set()
 
@@ -389,7 +359,7 @@ def test_neither_one_namespace_nor_all_take_all_threads(
     refused: str,
     match: str,
 ) -> None:
-    monkeypatch.setattr(pool, limit, 2)
+    monkeypatch.setattr(f"clew.mcp.calls.{limit}", 2)
     first, second = taken
     with engines_in(tmp_path) as engines, engines.acquire(first), engines.acquire(second):
         with pytest.raises(StoreBusyError, match=match):
@@ -403,30 +373,12 @@ def test_neither_one_namespace_nor_all_take_all_threads(
 
 
 WAITING = "still being loaded"
-NOTES = {
-    "mill": "Jonas Reed built the mill at Harrow Ford.",
-    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
-    "bell": "Edda Rowe cast the bell of Port Anselm.",
-}
-
-
-class SlowEmbedder(HashEmbedder):
-    """Embeds no question before it is let."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.let = threading.Event()
-
-    def embed_query(self, text: str) -> Vector:
-        assert self.let.wait(30)
-        return super().embed_query(text)
 
 
 @contextmanager
 def with_notes(folder: Path, embedder: HashEmbedder) -> Iterator[Engine]:
     with Engine(load_settings(store=folder), embedder=embedder) as engine:
-        for name, text in NOTES.items():
-            engine.add(text, source=name, title=name)
+        add(engine, NOTES)
         yield engine
 
 
@@ -485,12 +437,10 @@ def test_a_question_waits_for_a_model_that_is_there_soon(
 def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clew.search import pipeline
-
-    ask, asked = pipeline.ask, []
+    asked: list[int] = []
 
     def interrupted(resources: SearchResources, question: str, options: Options) -> SearchResult:
-        result = ask(resources, question, options)
+        result = ask_pipeline(resources, question, options)
         asked.append(resources.store.mentions_version())
         if len(asked) > 1:
             return result
@@ -498,7 +448,7 @@ def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
             other.entities.merge("Jonas Reed", "Edda Rowe")
         return replace(result, hits=())
 
-    monkeypatch.setattr(pipeline, "ask", interrupted)
+    monkeypatch.setattr("clew.search.pipeline.ask", interrupted)
     with with_notes(tmp_path, HashEmbedder()) as engine:
         assert engine.search("Who built the mill at Harrow Ford?").hits
     first, second = asked
@@ -508,9 +458,7 @@ def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
 def test_no_more_questions_are_answered_at_once_than_there_are_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clew.search import pipeline
-
-    ask, here, most = pipeline.ask, [0], [0]
+    here, most = [0], [0]
     lock = threading.Lock()
 
     def counted(resources: SearchResources, question: str, options: Options) -> SearchResult:
@@ -519,12 +467,12 @@ def test_no_more_questions_are_answered_at_once_than_there_are_cores(
             most[0] = max(most[0], here[0])
         try:
             time.sleep(0.02)
-            return ask(resources, question, options)
+            return ask_pipeline(resources, question, options)
         finally:
             with lock:
                 here[0] -= 1
 
-    monkeypatch.setattr(pipeline, "ask", counted)
+    monkeypatch.setattr("clew.search.pipeline.ask", counted)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     with with_notes(tmp_path, HashEmbedder()) as engine, ThreadPoolExecutor(8) as threads:
         asked = [f"Who built the mill {n}?" for n in range(16)]

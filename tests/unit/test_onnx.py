@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,12 +21,9 @@ from clew.errors import ModelError
 from clew.models.onnx import LongTexts, OnnxEmbedder, token_batches
 from clew.settings import EmbedSettings, load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.types import Vectors
 from clew.wiring import make_embedder
 from tests.unit.onnx_models import ENCODER, VOCABULARY, Step, word_pieces, write_graph
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
 
 # --- onnx
 
@@ -241,8 +238,8 @@ def test_a_multilingual_model_reads_as_it_was_trained(
     german, french = ["\u2581rote", "\u2581Häuser"], ["\u2581maisons", "\u2581rouge", "s"]
     # The shorter one is padded, whose place must not count.
     vectors = embedder.embed_documents(["rote Häuser", "maisons rouges"])
-    np.testing.assert_allclose(vectors[0], expected([*passage, *german]), atol=1e-5)
-    np.testing.assert_allclose(vectors[1], expected([*passage, *french]), atol=1e-5)
+    whole = [expected([*passage, *said]) for said in (german, french)]
+    np.testing.assert_allclose(vectors, whole, atol=1e-5)
     found = embedder.embed_query("maisons rouges")
     np.testing.assert_allclose(found, expected([*query, *french]), atol=1e-5)
     assert embedder.count_tokens("maisons rouges") == 3
@@ -371,9 +368,8 @@ def test_bundled_odd_texts_have_finite_unit_vectors(embedder: OnnxEmbedder, text
 
 
 def test_words_are_counted_in_tokens_without_special_ones(embedder: OnnxEmbedder) -> None:
-    assert embedder.count_tokens("") == 0
-    assert embedder.count_tokens("hello world") == 2
-    assert embedder.count_tokens("hello world " * 500) == 1000
+    texts = ("", "hello world", "hello world " * 500)
+    assert [embedder.count_tokens(text) for text in texts] == [0, 2, 1000]
 
 
 # --- Passages longer than the model reads: nothing of them is lost to a search by meaning.

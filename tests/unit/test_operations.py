@@ -54,38 +54,64 @@ def plan_way(
 
 
 def test_a_tool_says_what_its_function_declares() -> None:
-    assert (plan_way.name, plan_way.title) == ("plan_way", "A way")
-    assert plan_way.description == "A way from a place, with its stops. Each is named once."
-    assert (plan_way.scope, plan_way.read_only, plan_way.http) == (
-        *("write", False),
-        "POST /ways 201",
-    )
-    schema = input_schema(plan_way.parameters)
-    assert schema["required"] == ["start"]
-    properties = schema["properties"]
-    assert {name: told["type"] for name, told in properties.items()} == {
-        "start": "string",
-        "stops": ["array", "null"],
-        "by": ["string", "null"],
-        "pace": ["number", "null"],
-        "nights": ["integer", "null"],
-        "tags": ["array", "null"],
-        "ids": ["array", "null"],
-        "quiet": ["boolean", "null"],
-        "more": ["object", "null"],
+    told = {
+        "name": "plan_way",
+        "title": "A way",
+        "description": "A way from a place, with its stops. Each is named once.",
+        "scope": "write",
+        "read_only": False,
+        "http": "POST /ways 201",
     }
-    assert properties["pace"]["description"] == "Of a walker, 0 to 1. Default 0.5."
-    assert properties["nights"]["description"] == "Nights; default none, 1 to 9."
-    assert properties["quiet"]["description"] == "Without a word. Default false."
-    assert properties["by"]["enum"] == ["foot", "boat", None]
-    assert properties["tags"]["items"] == {"type": "string", "enum": ["wet", "dry"]}
-    assert properties["ids"]["items"] == {"type": "integer"}
-    stop = properties["stops"]["items"]
-    assert stop["required"] == ["name"]
-    assert stop["properties"]["minutes"]["description"] == "Stay, 0 to 60. Default 5."
-    assert (stop["properties"]["minutes"]["minimum"], stop["properties"]["minutes"]["maximum"]) == (
-        *(0, 60),
-    )
+    assert {name: getattr(plan_way, name) for name in told} == told
+    assert input_schema(plan_way.parameters) == {
+        "type": "object",
+        "properties": {
+            "start": {"type": "string", "description": "Where it starts."},
+            "stops": {
+                **optional("array", "Up to 3."),
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string", "description": "Its name."},
+                        "minutes": {
+                            **optional("integer", "Stay, 0 to 60. Default 5.", 5),
+                            "minimum": 0,
+                            "maximum": 60,
+                        },
+                    },
+                    "required": ["name"],
+                },
+            },
+            "by": {
+                **optional("string", "foot or boat. Default foot.", "foot"),
+                "enum": ["foot", "boat", None],
+            },
+            "pace": {
+                **optional("number", "Of a walker, 0 to 1. Default 0.5.", 0.5),
+                "minimum": 0,
+                "maximum": 1,
+            },
+            "nights": {
+                **optional("integer", "Nights; default none, 1 to 9."),
+                "minimum": 1,
+                "maximum": 9,
+            },
+            "tags": {
+                **optional("array", "Any of them."),
+                "items": {"type": "string", "enum": ["wet", "dry"]},
+            },
+            "ids": {**optional("array", "Of maps."), "items": {"type": "integer"}},
+            "quiet": optional("boolean", "Without a word. Default false.", False),
+            "more": optional("object", "Whatever else."),
+        },
+        "required": ["start"],
+    }
+
+
+def optional(kind: str, description: str, *default: object) -> dict[str, object]:
+    """The schema of what need not be given."""
+    said = {"type": [kind, "null"], "description": description}
+    return {**said, **({"default": default[0]} if default else {})}
 
 
 @pytest.fixture(scope="module")

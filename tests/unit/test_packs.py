@@ -52,11 +52,9 @@ def test_tools_of_a_pack_are_offered_where_it_is_enabled(tmp_path: Path) -> None
             if namespace == "default":
                 engine.packs.enable("personal")
 
-    assert offered(tmp_path, "full", "default") == NAMES
-    assert offered(tmp_path, "full", "mills") == set()
-    assert offered(tmp_path, "full", "nowhere") == set()
+    ways = (("full", "default"), ("full", "mills"), ("full", "nowhere"), ("core", "default"))
+    assert [offered(tmp_path, *way) for way in ways] == [NAMES, set(), set(), set()]
     assert not (tmp_path / "nowhere").exists()
-    assert offered(tmp_path, "core", "default") == set()
     reader = Caller(scopes=frozenset({"read"}))
     assert offered(tmp_path, "full", "default", reader) == NAMES - {"tasks_update"}
 
@@ -244,11 +242,6 @@ def test_what_is_wrong_is_named_by_its_line_and_loses_nothing_else(
         assert set(relations(found)) == {("A", "defines", "B")}
 
 
-def test_a_broken_file_is_named_by_its_line() -> None:
-    with pytest.raises(UnreadableError, match=r"line 4"):
-        read("a.yaml", "values:\n- name: A\n  priority: [9\n- name: B\n")
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -263,12 +256,22 @@ def test_other_files_are_left_to_other_readers(name: str, text: str) -> None:
     assert read(name, text) is None
 
 
-def test_yaml_that_repeats_itself_is_bounded() -> None:
-    inner = "  - &a0 {name: N}\n" + "".join(
-        f"  - &a{n} {{name: N{n}, goals: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 9)
-    )
-    with pytest.raises(UnreadableError, match="elements"):
-        read("a.yaml", f"principles:\n{inner}", LimitSettings(elements=1000))
+REPEATED = "  - &a0 {name: N}\n" + "".join(
+    f"  - &a{n} {{name: N{n}, goals: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("values:\n- name: A\n  priority: [9\n- name: B\n", "line 4"),
+        (f"principles:\n{REPEATED}", "elements"),
+    ],
+    ids=["broken", "repeats itself"],
+)
+def test_a_file_that_cannot_be_read_says_why(text: str, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        read("a.yaml", text, LimitSettings(elements=1000))
 
 
 def test_older_versions_are_kept_with_their_time() -> None:

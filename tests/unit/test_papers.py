@@ -286,9 +286,12 @@ def test_a_record_reads_back_from_its_own_text() -> None:
 
     paper, places = paper_of(documents[0])
 
-    assert paper.authors == ("Ada Morn", "Bo Lund")
-    assert (paper.year, paper.venue, paper.abstract) == (2019, "J", "We show it.")
-    assert (paper.methods, paper.datasets) == (("BERT",), ("GLUE", "SQuAD"))
+    told = {
+        "authors": ("Ada Morn", "Bo Lund"),
+        **{"year": 2019, "venue": "J", "abstract": "We show it."},
+        **{"methods": ("BERT",), "datasets": ("GLUE", "SQuAD")},
+    }
+    assert {name: getattr(paper, name) for name in told} == told
     assert [(one.name, one.year) for one in paper.references] == [
         ("Earlier [with brackets] (2001)", 2011),
         ("10.1000/xyz", None),
@@ -421,14 +424,9 @@ def test_each_format_gives_the_same_paper(
 ) -> None:
     (paper,) = papers_in([record]) or [None]
 
-    assert paper is not None
-    assert (paper.title, paper.authors, paper.year, paper.venue) == (
-        "A Title",
-        ("Ada Morn",),
-        2019,
-        "NAACL",
-    )
-    assert {name: getattr(paper, name) for name in beside} == beside
+    same = {"title": "A Title", "authors": ("Ada Morn",), "year": 2019, "venue": "NAACL"}
+    told = {**same, **beside}
+    assert {name: getattr(paper, name) for name in told} == told
 
 
 def raw(text: str) -> RawFile:
@@ -441,10 +439,9 @@ def test_wrapped_answers_and_lines_are_read_and_bad_records_named() -> None:
 
     assert isinstance(wrapped, ReadResult)
     assert isinstance(lines, ReadResult)
-    assert [one.title for one in wrapped.documents] == ["A Title"]
-    assert [one.reason.split(":")[0] for one in wrapped.skipped] == ["record 2"]
-    assert [one.title for one in lines.documents] == ["A Title", "A Title"]
-    assert [one.reason.split(":")[0] for one in lines.skipped] == ["line 3"]
+    for found, count, bad in ((wrapped, 1, "record 2"), (lines, 2, "line 3")):
+        assert [one.title for one in found.documents] == ["A Title"] * count
+        assert [one.reason.split(":")[0] for one in found.skipped] == [bad]
 
 
 @pytest.mark.parametrize(
@@ -508,14 +505,14 @@ def test_the_feed_of_arxiv_turned_into_json_is_read(single: bool) -> None:
 
     found = papers_in({"feed": {"title": "ArXiv Query", "entry": entry if single else [entry]}})
 
-    assert found is not None
-    (paper,) = found
-    assert paper is not None
-    assert (paper.title, paper.authors, paper.date, paper.note) == (
-        *("QLoRA: Efficient Finetuning of Quantized LLMs", ("Tim Dettmers",)),
-        *("2023-05-23", "Preprint"),
-    )
-    assert (paper.identifiers, paper.topics) == (("arXiv:2305.14314",), ("cs.LG",))
+    (paper,) = found or [None]
+    told = {
+        "title": "QLoRA: Efficient Finetuning of Quantized LLMs",
+        "authors": ("Tim Dettmers",),
+        **{"date": "2023-05-23", "note": "Preprint"},
+        **{"identifiers": ("arXiv:2305.14314",), "topics": ("cs.LG",)},
+    }
+    assert {name: getattr(paper, name) for name in told} == told
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock_time
 from zoneinfo import ZoneInfo
@@ -139,6 +140,7 @@ MOVED = "BEGIN:VEVENT\nSUMMARY:Bad\nDTSTART:20240101T090000Z\n{}\nEND:VEVENT"
                 ("RRULE:FREQ=SECONDLY", "recurs secondly without an end"),
                 ("RRULE:FREQ=MINUTELY;COUNT=20000", "recurs minutely without an end"),
                 ("RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=3", "never happens"),
+                ("RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31", "never happens"),
                 ("DTEND:20240101", "starts with a time and ends with a day"),
             )
         ),
@@ -195,8 +197,7 @@ def test_who_declines_does_not_come_and_a_later_version_counts() -> None:
         "ATTENDEE;CN=Bo Lind:MAILTO:bo@x.example", "END:VEVENT",
     ).documents  # fmt: skip
 
-    assert event.title == "Long talk"
-    assert event.metadata["attendees"] == ["Bo Lind", "bo@x.example"]
+    assert (event.title, event.metadata["attendees"]) == ("Long talk", ["Bo Lind", "bo@x.example"])
     relations = [(one.head, one.relation_type) for one in personal_structure(event).statements]
     assert relations == [("Bo Lind", "attended")]
 
@@ -418,19 +419,6 @@ def test_series_are_those_of_the_oracle(
         assert ours(data, since, until) == expected
 
 
-def test_an_end_in_utc_keeps_the_last_of_a_local_series() -> None:
-    data = ics(event(
-        "UID:1", "SUMMARY:Stand-up", "DTSTART;TZID=America/New_York:20240301T190000",
-        "DTEND;TZID=America/New_York:20240301T193000", "RRULE:FREQ=WEEKLY;UNTIL=20240315T230000Z",
-    ))  # fmt: skip
-    # 19:00 in New York is 00:00 UTC of the next day, and from 10 March on 23:00 of the same.
-    assert [start for _, start, _ in ours(data, SINCE, UNTIL)] == [
-        "2024-03-02T00:00:00+00:00",
-        "2024-03-09T00:00:00+00:00",
-        "2024-03-15T23:00:00+00:00",
-    ]
-
-
 def test_a_series_of_thirty_years_costs_what_the_window_holds() -> None:
     data = ics(event(
         "UID:1", "SUMMARY:Pill", "DTSTART:19000101T080000Z", "RRULE:FREQ=HOURLY;INTERVAL=8",
@@ -472,11 +460,32 @@ def ranged(moment: datetime, zone: str) -> str:
     return stamp("RECURRENCE-ID;RANGE=THISANDFUTURE", moment, zone)
 
 
-def test_a_range_of_a_series_that_is_not_there_is_one_event() -> None:
-    data = ics(event("UID:1", "SUMMARY:A", ranged(datetime(2024, 3, 8, 9), "UTC"),
-                     "DTSTART:20240308T100000Z", "DTEND:20240308T110000Z"))  # fmt: skip
-
-    assert [start for _, start, _ in ours(data, SINCE, UNTIL)] == ["2024-03-08T10:00:00+00:00"]
+@pytest.mark.parametrize(
+    ("lines", "starts"),
+    [
+        # 19:00 in New York is 00:00 UTC of the next day, and from 10 March on 23:00 of the same.
+        (
+            (
+                "DTSTART;TZID=America/New_York:20240301T190000",
+                "DTEND;TZID=America/New_York:20240301T193000",
+                "RRULE:FREQ=WEEKLY;UNTIL=20240315T230000Z",
+            ),
+            ["2024-03-02T00:00", "2024-03-09T00:00", "2024-03-15T23:00"],
+        ),
+        (
+            (
+                ranged(datetime(2024, 3, 8, 9), "UTC"),
+                "DTSTART:20240308T100000Z",
+                "DTEND:20240308T110000Z",
+            ),
+            ["2024-03-08T10:00"],
+        ),
+    ],
+    ids=["an end in UTC keeps the last of a local series", "a range of no series is one event"],
+)
+def test_what_happens_of(lines: Sequence[str], starts: list[str]) -> None:
+    found = ours(ics(event("UID:1", "SUMMARY:A", *lines)), SINCE, UNTIL)
+    assert [start for _, start, _ in found] == [f"{start}:00+00:00" for start in starts]
 
 
 @pytest.mark.parametrize("zone", ZONES)

@@ -19,7 +19,6 @@ from qdrant_client.http import models
 from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
 from clew.plugins.qdrant.remote import collection_name
 from clew.settings import QdrantSettings
-from clew.stores import remote_vectors as module
 from clew.stores.remote_vectors import SyncedIndex
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import DIMENSION, EMBEDDER, make_entry, make_vector
@@ -98,7 +97,7 @@ def test_filters_and_exactness_are_asked_of_the_server(
     chosen = {"key": "chunk_id", "match": {"any": allowed.tolist()}}
     index.search_vector(make_vector("q"), 5)
     index.search_vector(make_vector("q"), 5, allowed)
-    monkeypatch.setattr(module, "_EXACT", 1)
+    monkeypatch.setattr("clew.stores.remote_vectors._EXACT", 1)
     index.search_vector(make_vector("q"), 100)
     asked = server.calls("POST", "/query")
     assert [one["filter"] for one in asked] == [

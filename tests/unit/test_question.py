@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,7 @@ from clew.testing.conformance import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import entity_key, question_terms, terms
 from clew.types import SearchResult
+from tests.unit.asked import add, shown
 
 # --- What a question asks for: its terms, and the entities that it names.
 
@@ -53,24 +55,23 @@ NAMES = ("Ada Morn", "Skerrow Clock", "Skerrow", "Body", "Titan", "Адам Мо
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
     folder: Path = tmp_path_factory.mktemp("analyse")
-    store = SqliteStore(folder, embedder=EMBEDDER)
-    store.save(make_entry("a", "Ada Morn built the Skerrow Clock at Skerrow.", names=NAMES))
-    store.save(make_entry("b", "A Titan rose.", "The Titan fell.", names=NAMES))
-    store.save(make_entry("c", "Body was a band.", names=NAMES))
-    for number in range(9):
-        store.save(make_entry(f"d{number}", f"The body of water number {number}."))
-    store.save(make_entry("e", "Адам Морн построил часы.", "時計台は古い。", names=NAMES))
-    yield store
-    store.close()
+    named = {
+        "a": ("Ada Morn built the Skerrow Clock at Skerrow.",),
+        "b": ("A Titan rose.", "The Titan fell."),
+        "c": ("Body was a band.",),
+        "e": ("Адам Морн построил часы.", "時計台は古い。"),
+    }
+    with closing(SqliteStore(folder, embedder=EMBEDDER)) as store:
+        for source, paragraphs in named.items():
+            store.save(make_entry(source, *paragraphs, names=NAMES))
+        for number in range(9):
+            store.save(make_entry(f"d{number}", f"The body of water number {number}."))
+        yield store
 
 
 @pytest.fixture(scope="module")
 def snapshot(store: SqliteStore) -> Snapshot:
     return build(store)
-
-
-def _keys(question: str, snapshot: Snapshot, store: SqliteStore) -> list[str]:
-    return [seed.key for seed in find_seeds(question, snapshot, store)]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,8 @@ def _keys(question: str, snapshot: Snapshot, store: SqliteStore) -> list[str]:
 def test_the_longest_names_are_the_seeds(
     question: str, keys: list[str], snapshot: Snapshot, store: SqliteStore
 ) -> None:
-    assert sorted(_keys(question, snapshot, store)) == sorted(keys)
+    seeds = find_seeds(question, snapshot, store)
+    assert sorted(seed.key for seed in seeds) == sorted(keys)
 
 
 def test_a_seed_weighs_no_more_than_its_words(snapshot: Snapshot, store: SqliteStore) -> None:
@@ -121,13 +123,12 @@ def test_terms_come_once_and_those_unknown_to_the_store_weigh_nothing(
 
 def test_of_more_terms_than_bits_the_rarest_count(tmp_path: Path) -> None:
     words = [f"word{number}" for number in range(MAX_TERMS + 6)]
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    store.save(make_entry("all", " ".join(words)))
-    store.save(make_entry("some", " ".join(words[:6])))
-    snapshot = build(store)
-    analysis = analyse(" ".join(words), VECTOR, snapshot, store)
-    assert set(analysis.term_rows.tolist()) == set(snapshot.term_rows(words[6:]).tolist())
-    store.close()
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        store.save(make_entry("all", " ".join(words)))
+        store.save(make_entry("some", " ".join(words[:6])))
+        snapshot = build(store)
+        analysis = analyse(" ".join(words), VECTOR, snapshot, store)
+        assert set(analysis.term_rows.tolist()) == set(snapshot.term_rows(words[6:]).tolist())
 
 
 @given(st.text(max_size=60))
@@ -145,11 +146,11 @@ def test_any_text_is_a_question(snapshot: Snapshot, store: SqliteStore, text: st
         ("Anyone who met Ada?", ["met", "ada"]),
         ("Did somebody mend the crane", ["mend", "crane"]),
         ("Who sang Someone Like You?", ["sang", "someon", "like"]),
+        ("anything", ["anyth"]),  # what is all that is asked is asked
     ],
 )
 def test_nobody_asks_for_the_word_anything(question: str, asked: list[str]) -> None:
     assert question_terms(question) == asked
-    assert question_terms("anything") == ["anyth"], "what is all that is asked is asked"
 
 
 # --- Which strategy a question is for.
@@ -405,14 +406,10 @@ def test_the_model_gets_the_question_as_data() -> None:
     route_with_model(model, question, _features(question))
 
     [request] = model.asked
-    instructions, text = request.instructions, request.messages[0].text
-    shown = json.loads(text)
-    assert question.startswith(shown["question"])
-    assert len(shown["question"]) == 2000
-    assert shown["entities"] == ["Ada Morn"]
-    assert shown["dated"] is False
-    assert "Ignore" not in instructions
-    assert all(name in instructions for name in USES)
+    told = {"question": question[:2000], "entities": ["Ada Morn"], "dated": False}
+    assert json.loads(request.messages[0].text).items() >= told.items()
+    assert "Ignore" not in request.instructions
+    assert all(name in request.instructions for name in USES)
 
 
 # --- the labelled questions --------------------------------------------------------------
@@ -440,17 +437,12 @@ QUESTION = "Who worked in the town of the tower with bells?"
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
     with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        for title, text in TEXTS.items():
-            store.add(text, title=title)
+        add(store, TEXTS)
     return tmp_path
 
 
 def named(*names: str) -> str:
     return json.dumps({"names": names})
-
-
-def shown(result: SearchResult) -> dict[str, object]:
-    return {**result.to_dict(), "timings_ms": {}, "notes": []}
 
 
 def asked(
@@ -470,8 +462,7 @@ def test_what_the_model_names_is_followed(library: Path) -> None:
 
     assert (unasked.calls, model.calls) == (0, 1)
     assert plain.entities == ()
-    assert result.entities == ("Vell",)
-    assert result.hits[0].chunk.title == "Vell"
+    assert (result.entities, result.hits[0].chunk.title) == (("Vell",), "Vell")
 
 
 @pytest.mark.parametrize(

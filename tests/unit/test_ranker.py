@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from clew.errors import ModelError
-from clew.search import ranker
 from clew.search.features import FEATURES
 from clew.search.ranker import (
     ALL_FEATURES,
@@ -31,14 +30,6 @@ def random_matrix(rows: int, width: int = WIDTH) -> np.ndarray:
     return np.random.default_rng(rows).integers(-3, 4, (rows, width)).astype(np.float32) / 3
 
 
-def predict(booster: lgb.Booster, matrix: np.ndarray) -> np.ndarray:
-    return np.asarray(booster.predict(matrix), np.float64)
-
-
-def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
-    np.testing.assert_allclose(found.astype(np.float64), expected, atol=1e-5)
-
-
 def trained(leaves: int, seed: int = 0, rounds: int = 20) -> lgb.Booster:
     matrix = random_matrix(800)
     noise = np.random.default_rng(seed).normal(size=len(matrix)) / 4
@@ -57,7 +48,7 @@ def test_scores_are_those_of_lightgbm(leaves: int) -> None:
 
     found = to_forest([booster]).scores(matrix)
 
-    assert_close(found, predict(booster, matrix))
+    np.testing.assert_allclose(found, np.asarray(booster.predict(matrix)), atol=1e-5)
 
 
 def test_trees_with_too_many_leaves_are_refused() -> None:
@@ -120,7 +111,7 @@ def test_other_features_are_an_error(
     complaint: str,
 ) -> None:
     save_ranker(some_ranker(), tmp_path / "ranker.npz")
-    monkeypatch.setattr(ranker, "FEATURES", features)
+    monkeypatch.setattr("clew.search.ranker.FEATURES", features)
 
     with pytest.raises(ModelError, match=complaint):
         load_ranker(tmp_path / "ranker.npz")

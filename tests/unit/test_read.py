@@ -34,7 +34,6 @@ from clew.indexing.reading.files import find_files
 from clew.indexing.reading.word import package_properties
 from clew.plugins.constitution.reading import circles
 from clew.settings import ReadSettings
-from clew.times import to_time
 from clew.types import Document, Skipped, file_source
 from tests.unit.files import SETTINGS, read, read_one, write, zipped
 
@@ -395,7 +394,7 @@ def test_clean_text_is_what_every_store_takes(text: str) -> None:
     assert clean_text(clean) == clean
 
 
-# --- metadata and times --------------------------------------------------------------------
+# --- metadata ------------------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.none()
@@ -417,55 +416,6 @@ def test_metadata_survives_json(value: object) -> None:
     safe = json_safe(value)
     assert json.loads(json.dumps(safe, allow_nan=False)) == safe
     json.dumps(safe, ensure_ascii=False).encode("utf-8")
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("2021-05-01", datetime(2021, 5, 1, tzinfo=UTC)),
-        ("2021-05-01T10:00:00+02:00", datetime(2021, 5, 1, 8, tzinfo=UTC)),
-        ("2021-05-01T10:00:00Z", datetime(2021, 5, 1, 10, tzinfo=UTC)),
-        ("5 May 2021", datetime(2021, 5, 5, tzinfo=UTC)),
-        ("May 2021", datetime(2021, 5, 1, tzinfo=UTC)),
-        ("Mon, 3 Jan 2022 10:00:00 -0500", datetime(2022, 1, 3, 15, tzinfo=UTC)),
-        ("Mon, 3 Jan 2022 10:00:00 XYZ", datetime(2022, 1, 3, 10, tzinfo=UTC)),
-        ("2021", datetime(2021, 1, 1, tzinfo=UTC)),
-        (2021, datetime(2021, 1, 1, tzinfo=UTC)),
-        (1_700_000_000, datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
-        (1_700_000_000_000, datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
-        ("0001-01-01T00:00:00+02:00", datetime(1, 1, 1, tzinfo=UTC)),
-        ("Tuesday", None),
-        ("12:30", None),
-        ("2021-02-31", None),
-        ("soon", None),
-        ("", None),
-        ("x" * 200, None),
-        (True, None),
-        (3.5, None),
-        (float("nan"), None),
-        (["2021"], None),
-        (None, None),
-    ],
-)
-def test_times_are_understood(value: object, expected: datetime | None) -> None:
-    assert to_time(value) == expected
-
-
-OFFSETS = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-TIMES = st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9000, 1, 1), timezones=OFFSETS)
-
-
-@given(TIMES)
-def test_iso_times_come_back(time: datetime) -> None:
-    assert to_time(time.isoformat()) == time
-
-
-@given(st.text() | st.floats() | st.integers())
-def test_no_value_breaks_the_reading_of_times(value: object) -> None:
-    assert getattr(to_time(value), "tzinfo", UTC) is UTC
-
-
-# --- Markdown and reStructuredText ---------------------------------------------------------
 
 
 # --- strings -------------------------------------------------------------------------------
@@ -653,10 +603,8 @@ def test_git_agrees_on_what_is_ignored(
 
 def test_links_in_a_circle_are_survived(tmp_path: Path) -> None:
     write(tmp_path, "a/one.md", "b/two.md")
-    (tmp_path / "a" / "up").symlink_to(tmp_path)
-    (tmp_path / "a" / "to_b").symlink_to(tmp_path / "b")
-    (tmp_path / "b" / "to_a").symlink_to(tmp_path / "a")
-    (tmp_path / "again.md").symlink_to(tmp_path / "a" / "one.md")
+    for link, target in (("a/up", "."), ("a/to_b", "b"), ("b/to_a", "a"), ("again.md", "a/one.md")):
+        (tmp_path / link).symlink_to(tmp_path / target)
     assert found(tmp_path) == ["a/one.md", "b/two.md"]
 
 

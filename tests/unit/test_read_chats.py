@@ -50,9 +50,12 @@ def test_a_day_of_a_slack_channel_is_one_conversation(tmp_path: Path) -> None:
     write(tmp_path, "users.json", text=json.dumps(USERS))
     write(tmp_path, "channels.json", text="[]")
     document = read_one(tmp_path / "harbour" / "2020-01-02.json", DAY)
-    assert document.title == "#harbour, 2020-01-02"
-    assert document.created_at == datetime(2020, 1, 2, 10, tzinfo=UTC)
-    assert (document.date_source, document.date_precision) == ("message", "time")
+    told = {
+        "title": "#harbour, 2020-01-02",
+        "created_at": datetime(2020, 1, 2, 10, tzinfo=UTC),
+        **{"date_source": "message", "date_precision": "time"},
+    }
+    assert {name: getattr(document, name) for name in told} == told
     assert document.metadata["participants"] == ["Ada Ray", "Bob Stone"]
     assert turns(document) == [
         ("Ada Ray", "2020-01-02T10:00", "Ada Ray: Lens & tower: plan (https://x.org)"),
@@ -128,13 +131,12 @@ def test_a_discord_channel_is_one_conversation(tmp_path: Path) -> None:
         ],
     }  # fmt: skip
     document = read_one(tmp_path / "a.json", value)
-    assert document.title == "#general, Lighthouse"
+    assert (document.title, document.source) == ("#general, Lighthouse", str(tmp_path / "a.json"))
     assert turns(document) == [
         ("Ada", "2020-01-02T10:00", "Ada: Look\n[plan.pdf]"),
         ("bob", "2020-01-02T10:00", "bob: Fine"),
     ]
     assert document.pieces[1].metadata["replies_to"] == "9"
-    assert document.source == str(tmp_path / "a.json")
 
 
 # --- WhatsApp ------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from clew.errors import UnreadableError
 from clew.indexing.reading.html import html_document
 from clew.indexing.reading.pdf import joined_lines, mended, without_running_lines
 from clew.settings import ReadSettings
-from tests.unit.files import read, read_one, zipped
+from tests.unit.files import SETTINGS, read, read_one, zipped
 
 # --- read formats
 
@@ -52,62 +52,28 @@ PAGE = """<?xml version="1.0"?><!DOCTYPE html>
 tail <img alt="a picture"></body></html>"""
 
 
-def test_html_is_readable_text(tmp_path: Path) -> None:
-    document = read_one(tmp_path / "a.html", PAGE)
-    assert document.text == (
-        "# Big News\n\n"
-        "Hello world,\nsecond line. Call `foo()`.\n\n"
-        "- one\n  - inner\n- two\n3. x\n4. y\n\n"
-        "```\ndef f():\n    return 1\n```\n\n"
-        "| Name | Year |\n| --- | --- |\n| Ann B | 20\\|20 |\n\n"
-        "> said\n\n> so\n\n"
-        "## Laid out\n\nin a table\n\n"
-        "tail a picture\n"
-    )
-    assert document.title == "Big News"
-    assert document.created_at == datetime(2021, 5, 1, 8, tzinfo=UTC)
-    assert document.metadata == {"author": "Ann", "description": "A page.", "language": "en"}
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "title", "text"),
-    [
-        ("a.html", "<h1>Head</h1><p>x</p>", "Head", "# Head\n\nx\n"),
-        ("my_page.htm", "no tags at all", "my page", "no tags at all"),
-        (
-            "a.html",
-            "<meta charset='koi8-r'><p>Анна Каренина</p>".encode("koi8-r"),
-            "a",
-            "Анна Каренина\n",
-        ),
-        (
-            "b.html",
-            "<meta charset='no-such'><p>Mädchen und Jungen</p>".encode("cp1252"),
-            "b",
-            "Mädchen und Jungen\n",
-        ),
-        (
-            "deep.html",
-            "<div>" * 3000 + "deep" + "</div>" * 3000 + "<p>after</p>",
-            "deep",
-            "deep\n\nafter\n",
-        ),
-    ],
+HTML_TEXT = (
+    "# Big News\n\n"
+    "Hello world,\nsecond line. Call `foo()`.\n\n"
+    "- one\n  - inner\n- two\n3. x\n4. y\n\n"
+    "```\ndef f():\n    return 1\n```\n\n"
+    "| Name | Year |\n| --- | --- |\n| Ann B | 20\\|20 |\n\n"
+    "> said\n\n> so\n\n"
+    "## Laid out\n\nin a table\n\n"
+    "tail a picture\n"
 )
-def test_pages_of_all_kinds(
-    tmp_path: Path, name: str, content: bytes | str, title: str, text: str
-) -> None:
-    document = read_one(tmp_path / name, content)
-    assert (document.title, document.text) == (title, text)
 
 
 # --- PDF -----------------------------------------------------------------------------------
 
 
+NOTED = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
 def pdf(*pages: str, title: str = "", password: str | None = None) -> bytes:
     writer = FPDF()
     writer.set_font("helvetica", size=12)
-    writer.set_creation_date(datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC))
+    writer.set_creation_date(NOTED)
     writer.set_title(title)
     writer.set_author("Ann")
     for page in pages:
@@ -116,15 +82,6 @@ def pdf(*pages: str, title: str = "", password: str | None = None) -> bytes:
     if password is not None:
         writer.set_encryption(owner_password="owner", user_password=password or None)
     return bytes(writer.output())
-
-
-def test_pdf_pages_are_kept(tmp_path: Path) -> None:
-    document = read_one(tmp_path / "a.pdf", pdf("Page one.", "", "Page three.", title="The Title"))
-    assert document.text == "Page one.\n\nPage three."
-    assert document.page_starts == (0, 9, 11)
-    assert (document.title, document.media_type) == ("The Title", "application/pdf")
-    assert document.metadata == {"author": "Ann"}
-    assert document.created_at == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def encrypted_with_aes() -> bytes:
@@ -174,35 +131,6 @@ def parted(words: list[str], *, has_space: bool) -> bytes:
     return PARTED.format(
         size=len(shown), shown=shown, first=first, widths=widths, map_size=len(mapped), map=mapped
     ).encode()
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "title", "text"),
-    [
-        (
-            "a.pdf",
-            pdf("some infor-\nmation, pages 3-\n4"),
-            "a",
-            "some information, pages 3-4",
-        ),
-        # A title that says nothing is no title.
-        ("my_report.pdf", pdf("Text.", title="untitled"), "my report", "Text."),
-        ("my_report.pdf", pdf("Text.", title="Microsoft Word - "), "my report", "Text."),
-        # Without the ending it is known by its first bytes.
-        ("download", pdf("Text."), "download", "Text."),
-        ("a.pdf", pdf("Text.", password=""), "a", "Text."),
-        ("a.pdf", encrypted_with_aes(), "a", "Text."),
-        # Words are parted whether the font has a space or not.
-        ("a.pdf", parted(MOORINGS, has_space=False), "a", " ".join(MOORINGS)),
-        ("a.pdf", parted(MOORINGS, has_space=True), "a", " ".join(MOORINGS)),
-    ],
-)
-def test_pdfs_of_all_kinds(
-    tmp_path: Path, name: str, content: bytes, title: str, text: str
-) -> None:
-    document = read_one(tmp_path / name, content)
-    assert (document.title, document.text) == (title, text)
-    assert document.media_type == "application/pdf"
 
 
 def test_a_damaged_page_does_not_lose_the_others(tmp_path: Path) -> None:
@@ -258,32 +186,26 @@ def word() -> bytes:
     document.add_paragraph("after\tit\nall")
     document.core_properties.title = ""
     document.core_properties.author = "Ann"
-    document.core_properties.created = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
+    document.core_properties.created = NOTED
     document.core_properties.modified = datetime(2021, 1, 2, 3, 4, 5, tzinfo=UTC)
-    return _saved(document)
+    return saved(document)
 
 
 def _xml(template: str) -> object:
     return parse_xml(template.format(nsdecls("w")))
 
 
-def _saved(document: Any) -> bytes:  # noqa: ANN401 - of Word, slides or sheets
+def saved(document: Any) -> bytes:  # noqa: ANN401 - of Word, slides or sheets
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
 
 
-def test_word_documents(tmp_path: Path) -> None:
-    document = read_one(tmp_path / "a.docx", word())
-    assert document.text == (
-        "# The Report\n\n# Part one\n\nSome text.\n\n- first\n- second\n\n"
-        "| Name | Year |\n| --- | --- |\n| Ann | 2020 |\n\nkept inserted\n\nin a control\n\n"
-        "before\n\nin a box\n\nafter\tit\nall"
-    )
-    assert document.title == "The Report"
-    assert document.created_at == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert document.updated_at == datetime(2021, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert document.metadata["author"] == "Ann"
+WORD_TEXT = (
+    "# The Report\n\n# Part one\n\nSome text.\n\n- first\n- second\n\n"
+    "| Name | Year |\n| --- | --- |\n| Ann | 2020 |\n\nkept inserted\n\nin a control\n\n"
+    "before\n\nin a box\n\nafter\tit\nall"
+)
 
 
 def test_a_word_document_without_properties_has_none(tmp_path: Path) -> None:
@@ -320,48 +242,121 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         ("a.docx", b"text", "not a ZIP archive"),
         ("a.docx", zipped({"a": b"not a document"}), "malformed DOCX"),
         ("a.docx", OLE + bytes(100), "encrypted"),
-        ("a.docx", _saved(docx.Document()), "empty"),
+        ("a.docx", saved(docx.Document()), "empty"),
         ("a.xls", b"text", "malformed"),
         ("a.msg", b"text", "malformed"),
         ("a.xls", OLE + bytes(600), "malformed"),
         ("a.pptx", zipped({"a": b"x"}), "malformed"),
         ("a.xlsx", zipped({"a": b"x"}), "malformed"),
         ("a.epub", zipped({"a": b"x"}), "malformed"),
+        *(
+            (f"small.{kind}", zipped({"bomb": bytes(2_000_000)}), "unpacks to more than 1 MB")
+            for kind in ("docx", "pptx")
+        ),
     ],
 )
 def test_what_cannot_be_read_says_why(
     tmp_path: Path, name: str, content: bytes, reason: str
 ) -> None:
+    settings = ReadSettings(max_megabytes=0.1) if name.startswith("small") else SETTINGS
     with pytest.raises(UnreadableError, match=reason):
-        read(tmp_path / name, content)
-
-
-@pytest.mark.parametrize("name", ["a.docx", "a.pptx"])
-def test_archives_that_unpack_to_too_much_are_refused(tmp_path: Path, name: str) -> None:
-    bomb = zipped({"bomb": bytes(2_000_000)})
-    with pytest.raises(UnreadableError, match="unpacks to more than 1 MB"):
-        read(tmp_path / name, bomb, ReadSettings(max_megabytes=0.1))
+        read(tmp_path / name, content, settings)
 
 
 # --- other office formats ------------------------------------------------------------------
 
 
-def test_slides_are_pages(tmp_path: Path) -> None:
-    slides = pptx.Presentation()
-    for title in ("First slide", "Second slide"):
-        slides.slides.add_slide(slides.slide_layouts[5]).shapes.title.text = title
-    document = read_one(tmp_path / "a.pptx", _saved(slides))
-    assert document.text == "# First slide\n\n# Second slide"
-    assert document.page_starts == (0, document.text.index("# Second"))
+def slides(*titles: str) -> bytes:
+    made = pptx.Presentation()
+    for title in titles:
+        made.slides.add_slide(made.slide_layouts[5]).shapes.title.text = title
+    return saved(made)
 
 
-def test_spreadsheets(tmp_path: Path) -> None:
+def sheet(*rows: list[object]) -> bytes:
     book = openpyxl.Workbook()
-    for row in (["Name", "Year"], ["Ann", 2020]):
+    for row in rows:
         book.active.append(row)
-    document = read_one(tmp_path / "my_book.xlsx", _saved(book))
-    assert "| Ann | 2020 |" in document.text
-    assert document.title == "my book"
+    return saved(book)
+
+
+# --- what a document says ------------------------------------------------------------------
+
+
+def read_as(
+    name: str, content: bytes | str, title: str, text: str, **more: object
+) -> tuple[object, ...]:
+    """A case: the file, and what its document says."""
+    return name, content, {"title": title, "text": text, **more}
+
+
+ANN = {"author": "Ann"}
+PDF = "application/pdf"
+MAY_2021 = datetime(2021, 5, 1, 8, tzinfo=UTC)
+IN_KOI8 = "<meta charset='koi8-r'><p>Анна Каренина</p>".encode("koi8-r")
+IN_NO_CODE = "<meta charset='no-such'><p>Mädchen und Jungen</p>".encode("cp1252")
+DEEP = "<div>" * 3000 + "deep" + "</div>" * 3000 + "<p>after</p>"
+PAGES = pdf("Page one.", "", "Page three.", title="The Title")
+CASES: dict[str, tuple[object, ...]] = {
+    "html": read_as(
+        *("a.html", PAGE, "Big News", HTML_TEXT),
+        created_at=MAY_2021,
+        metadata={**ANN, "description": "A page.", "language": "en"},
+    ),
+    "heading": read_as("a.html", "<h1>Head</h1><p>x</p>", "Head", "# Head\n\nx\n"),
+    "no tags": read_as("my_page.htm", "no tags at all", "my page", "no tags at all"),
+    "koi8-r": read_as("a.html", IN_KOI8, "a", "Анна Каренина\n"),
+    "unknown code": read_as("b.html", IN_NO_CODE, "b", "Mädchen und Jungen\n"),
+    "deep": read_as("deep.html", DEEP, "deep", "deep\n\nafter\n"),
+    "pdf": read_as(
+        *("a.pdf", PAGES, "The Title", "Page one.\n\nPage three."),
+        page_starts=(0, 9, 11),
+        media_type=PDF,
+        metadata=ANN,
+        created_at=NOTED,
+    ),
+    "broken lines": read_as(
+        "a.pdf", pdf("some infor-\nmation, pages 3-\n4"), "a", "some information, pages 3-4"
+    ),
+    # A title that says nothing is no title.
+    "untitled": read_as("my_report.pdf", pdf("Text.", title="untitled"), "my report", "Text."),
+    "title of Word": read_as(
+        "my_report.pdf", pdf("Text.", title="Microsoft Word - "), "my report", "Text."
+    ),
+    # Without the ending it is known by its first bytes.
+    "no ending": read_as("download", pdf("Text."), "download", "Text.", media_type=PDF),
+    "no password": read_as("a.pdf", pdf("Text.", password=""), "a", "Text.", media_type=PDF),
+    "AES": read_as("a.pdf", encrypted_with_aes(), "a", "Text.", media_type=PDF),
+    # Words are parted whether the font has a space or not.
+    **{
+        f"parted, {has_space}": read_as(
+            "a.pdf", parted(MOORINGS, has_space=has_space), "a", " ".join(MOORINGS)
+        )
+        for has_space in (False, True)
+    },
+    "docx": read_as(
+        *("a.docx", word(), "The Report", WORD_TEXT),
+        created_at=NOTED,
+        updated_at=NOTED.replace(year=2021),
+        metadata={**ANN, "description": "generated by python-docx"},
+    ),
+    "pptx": read_as(
+        *("a.pptx", slides("First slide", "Second slide"), "a", "# First slide\n\n# Second slide"),
+        page_starts=(0, 15),
+    ),
+    "xlsx": read_as(
+        *("my_book.xlsx", sheet(["Name", "Year"], ["Ann", 2020]), "my book"),
+        "## Sheet\n| Name | Year |\n| --- | --- |\n| Ann | 2020 |",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "expected"), CASES.values(), ids=CASES)
+def test_what_a_document_says(
+    tmp_path: Path, name: str, content: bytes | str, expected: dict[str, object]
+) -> None:
+    document = read_one(tmp_path / name, content)
+    assert {field: getattr(document, field) for field in expected} == expected
 
 
 CONTAINER = '<container><rootfiles><rootfile full-path="a.opf"/></rootfiles></container>'

@@ -187,8 +187,8 @@ def test_parts_are_read_once_and_attachments_are_named(tmp_path: Path) -> None:
     assert document.metadata["attachments"] == ["notes.txt", "pläne.png"]
     assert [w in text for w, text in zip(words, searched(document), strict=True)] == [True] * 3
     assert (own, notes) == ({}, {"attachment": "notes.txt"})
-    assert news["author"] == ["Carla Ruiz", "quoted by a@b.c"]
-    assert news["date"] == "2020-01-01T08:00:00+00:00"
+    told = {"author": ["Carla Ruiz", "quoted by a@b.c"], "date": "2020-01-01T08:00:00+00:00"}
+    assert news.items() >= told.items()
 
 
 # --- quotations ----------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from clew.search.ranker import Ordered
 from clew.search.reading import weigh
 from clew.settings import load_settings
 from clew.types import NewEntity, Reading, Unread
+from tests.unit.asked import add
 
 WEIGHTS = {"order": (1.0, 1.0, 0.0), "confidence": (0.0, 0.0, 1.0, 0.0)}
 OIL = Unread(
@@ -169,9 +170,8 @@ def test_reader_overrules_and_is_overruled() -> None:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
     with clew.open(store=tmp_path) as engine:
-        for passage in (OIL, BOILER, PEARS):
-            engine.add(passage.text, title=passage.title)
-        engine.add("Die Birnen hat Tobias am Tag nach Ostern veredelt.", title="Garten")
+        add(engine, {passage.title: passage.text for passage in (OIL, BOILER, PEARS)})
+        add(engine, {"Garten": "Die Birnen hat Tobias am Tag nach Ostern veredelt."})
     return tmp_path
 
 
@@ -269,14 +269,19 @@ def test_a_passage_of_the_period_answers_or_none(
     assert [statement.text for statement in answer.statements] == said
 
 
+GIGS = {
+    "First night": "On Friday we played in Ribe, in a barn.",
+    "Second night": "On Saturday we played in Odense, to forty people.",
+    "Van": "The van needs a new exhaust.",
+}
+
+
 def test_several_are_quoted_where_several_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
     with clew.open(store=tmp_path) as engine:
-        engine.add("On Friday we played in Ribe, in a barn.", title="First night")
-        engine.add("On Saturday we played in Odense, to forty people.", title="Second night")
-        engine.add("The van needs a new exhaust.", title="Van")
+        add(engine, GIGS)
         several = engine.ask("Which towns did we play in?")
         one = engine.ask("Where did we play on Friday?")
 

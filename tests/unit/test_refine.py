@@ -7,7 +7,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,19 +16,15 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError
 from clew.plugins.llm.client import LanguageModelClient
+from clew.ports import Reranker
 from clew.search.channels import Ranking
 from clew.search.features import min_max, standard_units
 from clew.search.rerank import Candidate, filter_by_model, fuse, rerank
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types import SearchResult
-from tests.unit.asked import add
+from clew.types import Scores, SearchResult
+from tests.unit.asked import add, shown
 from tests.unit.llm import settings as llm_settings
-
-if TYPE_CHECKING:
-    from clew.ports import Reranker
-    from clew.types import Scores
-
 
 # --- The steps that any strategy can take.
 
@@ -282,8 +277,7 @@ def test_no_malformed_reply_changes_the_ranking(reply: str) -> None:
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
     with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        for title, text in CHOSEN_TEXTS.items():
-            store.add(text, title=title)
+        add(store, CHOSEN_TEXTS)
     return tmp_path
 
 
@@ -292,7 +286,6 @@ def searched(
     *replies: str | Exception,
     on: bool = True,
     asked: bool | None = None,
-    strategy: str = "graph",
 ) -> tuple[SearchResult, ScriptedLanguageModel]:
     model = ScriptedLanguageModel(list(replies))
     settings = load_settings(store=library)
@@ -302,11 +295,7 @@ def searched(
     with clew.open(
         store=library, settings=settings, embedder=HashEmbedder(), language_model=model
     ) as store:
-        return store.search(QUESTION, strategy=strategy, model_filter=asked), model
-
-
-def shown(result: SearchResult) -> dict[str, object]:
-    return {**result.to_dict(), "timings_ms": {}, "notes": []}
+        return store.search(QUESTION, strategy="graph", model_filter=asked), model
 
 
 def test_one_question_may_ask_for_it_or_do_without(library: Path) -> None:
@@ -329,8 +318,7 @@ def test_the_model_sees_question_bridge_and_candidate(library: Path) -> None:
     plain, _ = searched(library, on=False)
     wanted = next(n for n, hit in enumerate(plain.hits, 1) if hit.chunk.title == "Tobias Fenn")
     result, model = searched(library, chose(wanted))
-    assert result.hits[0].chunk.title == "Tobias Fenn"
-    assert result.notes == plain.notes
+    assert (result.hits[0].chunk.title, result.notes) == ("Tobias Fenn", plain.notes)
     assert "filter" in result.timings_ms
     (request,) = model.asked
     text = request.messages[0].text
@@ -341,15 +329,3 @@ def test_the_model_sees_question_bridge_and_candidate(library: Path) -> None:
     # Orders in a text are in its block.
     assert "Choose this passage" not in request.instructions
     assert text.count("</document>") == text.count("<document number=") == len(CHOSEN_TEXTS) + 1
-
-
-@pytest.mark.parametrize("strategy", ["graph", "hybrid", "vector", "multi_hop"])
-@pytest.mark.parametrize("reply", ["nonsense", "[" * 10_000, chose(77), '{"passages": [null]}'])
-def test_a_malformed_reply_leaves_the_result_as_it_was(
-    library: Path, strategy: str, reply: str
-) -> None:
-    plain, _ = searched(library, on=False, strategy=strategy)
-    result, _ = searched(library, reply, reply, strategy=strategy)
-
-    assert shown(result) == shown(plain)
-    assert any("not filtered" in note for note in result.notes)

@@ -28,6 +28,7 @@ from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import EMBEDDER, make_entry, make_link
 from clew.testing.fakes import HashEmbedder
 from clew.types import Chunk, Document, ExtractedRelation, NewEntity, Relation
+from tests.unit.called import refusal
 
 # --- relations
 
@@ -392,11 +393,10 @@ def test_each_pattern_is_found_between_any_names_that_the_store_knows(
         assert known_relations(engine) == {(one, kind, other) for kind in PATTERNS}
 
 
-def test_names_that_no_store_knows_need_their_capitals(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
-        engine.add("Grafana Agent uses Prometheus Remote Write", source="a")
-        engine.add("the ledger uses an event queue", source="b")
-        assert known_relations(engine) == {("Grafana Agent", "uses", "Prometheus Remote Write")}
+def test_names_that_no_store_knows_need_their_capitals(engine: clew.Clew) -> None:
+    engine.add("Grafana Agent uses Prometheus Remote Write", source="a")
+    engine.add("the ledger uses an event queue", source="b")
+    assert known_relations(engine) == {("Grafana Agent", "uses", "Prometheus Remote Write")}
 
 
 # --- A sentence of an observation that has no subject speaks of what the observation was told
@@ -564,17 +564,16 @@ def test_a_pronoun_that_opens_an_observation_means_its_owner(text: str, places: 
     assert found == places
 
 
-def test_what_the_store_knows_by_hand_is_found_behind_the_verb(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder(dimension=8)) as engine:
-        memory = engine.entities.memory
-        memory.create([NewEntity(name="billing service"), NewEntity(name="event queue")])
-        memory.add_observations([("billing service", ["Depends on the event queue."])])
-        (one,) = engine.graph.relations("billing service")
-        assert (one.head, one.relation, one.tail) == (
-            "billing service",
-            "depends_on",
-            "event queue",
-        )
+def test_what_the_store_knows_by_hand_is_found_behind_the_verb(engine: clew.Clew) -> None:
+    memory = engine.entities.memory
+    memory.create([NewEntity(name="billing service"), NewEntity(name="event queue")])
+    memory.add_observations([("billing service", ["Depends on the event queue."])])
+    (one,) = engine.graph.relations("billing service")
+    assert (one.head, one.relation, one.tail) == (
+        "billing service",
+        "depends_on",
+        "event queue",
+    )
 
 
 # --- What evidence makes of the weight of a relation, and what is taken back stays so.
@@ -599,19 +598,6 @@ def add(engine: clew.Clew, **texts: str) -> None:
 
 
 # --- weights
-
-
-def test_each_document_that_says_so_adds_to_the_weight(engine: clew.Clew) -> None:
-    add(engine, a=FACT)
-    assert weights(engine) == {0.5}
-    add(engine, a=f"{FACT} {FACT}")
-    assert weights(engine) == {0.5}
-    add(engine, b=f"Today {FACT}", c=f"Again {FACT}")
-    assert weights(engine) == {0.875}
-    engine.delete(["b"])
-    assert weights(engine) == {0.75}
-    add(engine, c="Nothing is told here of anybody.")
-    assert weights(engine) == {0.5}
 
 
 def test_merged_names_join_their_evidence_and_what_is_retracted_is_none(
@@ -735,9 +721,7 @@ def test_a_prune_is_taken_back_but_not_what_was_deleted_by_hand(engine: clew.Cle
 )
 def test_the_tools_ask_first(engine: clew.Clew, tool: str, given: dict[str, object]) -> None:
     add(engine, a=FACT)
-    refused = engine.tools.call(tool, given)
-    assert refused.is_error
-    assert "confirm=true" in refused.text
+    assert "confirm=true" in refusal(engine.tools, tool, **given)
     assert len(stating(engine)) == 1
     assert not engine.tools.call(tool, {**given, "confirm": True}).is_error
     assert stating(engine) == []

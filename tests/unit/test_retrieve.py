@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import chromadb
 import numpy as np
@@ -23,10 +22,8 @@ from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.session import ONE_SET
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-
-if TYPE_CHECKING:
-    from clew.types import Scores, Vectors
-
+from clew.types import Scores, Vectors
+from tests.unit.test_engine import CountingEmbedder
 
 # --- retrieve
 
@@ -102,18 +99,6 @@ TITLED = "The weir was repaired in the spring."
 NAMED = "The Lorne flows past a mill, a weir and an inn."
 
 
-class CountingEmbedder(HashEmbedder):
-    """Remembers the texts that it embeds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        self.texts += texts
-        return super().embed_documents(texts)
-
-
 class LastFirst:
     """A reranker by the first number of a text, which remembers how many texts it read."""
 
@@ -168,19 +153,19 @@ def test_what_is_new_is_embedded_and_what_is_gone_is_not_found(
 ) -> None:
     for number in range(20):
         both.add(f"Mill {number} is on the Lorne.", source=f"mill-{number}")
-    before = len(embedder.texts)
+    before = len(embedder.embedded)
     both.add("The inn burned down.", source="named", title="Rivers")
     # With its context, alone, and one more text to see whether the file is still the store's.
-    assert len(embedder.texts) <= before + 3
+    assert len(embedder.embedded) <= before + 3
     assert {TITLED, "The inn burned down."} <= set(scores(both, "inn", "traditional"))
     both.delete(["named"])
     assert "The inn burned down." not in scores(both, "inn", "traditional")
     settings = both.settings
     both.close()
-    before = len(embedder.texts)
+    before = len(embedder.embedded)
     with clew.open(settings=settings, embedder=embedder) as again:
         assert TITLED in scores(again, "weir", "traditional")
-    assert len(embedder.texts) <= before + 1
+    assert len(embedder.embedded) <= before + 1
 
 
 def test_contextual_takes_as_many_of_each_channel_and_gives_twenty(tmp_path: Path) -> None:
@@ -209,7 +194,10 @@ def test_a_kind_without_vectors_of_its_own_says_so(
     settings = load_settings(store=tmp_path / "store", embed={"vectors": vectors})
     with clew.open(settings=settings, embedder=embedder) as engine:
         engine.add(TITLED, source="titled", title="Lorne")
-        assert set(embedder.texts) == {f"Lorne\n{TITLED}", *([TITLED] if vectors == "both" else [])}
+        assert set(embedder.embedded) == {
+            f"Lorne\n{TITLED}",
+            *([TITLED] if vectors == "both" else []),
+        }
         found = {
             kind: engine.search("weir", rag_type=kind)
             for kind in ("traditional", "contextual", "graph")
@@ -231,10 +219,10 @@ def test_in_chroma_each_kind_has_a_collection_of_vectors_of_its_own(
     assert {kind: len(rows) for kind, rows in held.items()} == {"traditional": 1, "contextual": 1}
     assert not np.allclose(held["traditional"], held["contextual"])
     assert found["contextual"][TITLED] > found["traditional"][TITLED]
-    embedder.texts.clear()
+    embedder.embedded.clear()
     with clew.open(settings=settings, embedder=embedder) as again:
         assert scores(again, "weir Lorne", "traditional") == pytest.approx(found["traditional"])
-    assert len(embedder.texts) <= 1, "the texts are embedded once"
+    assert len(embedder.embedded) <= 1, "the texts are embedded once"
 
 
 def in_chroma(settings: Settings, kind: str) -> Vectors:

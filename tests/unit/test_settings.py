@@ -151,9 +151,3 @@ def test_vectors_are_the_same_in_another_process() -> None:
     ).stdout
 
     assert output.strip() == HashEmbedder().embed_query("red fish").tobytes().hex()
-
-
-@pytest.mark.parametrize(("dimension", "max_tokens"), [(0, 256), (256, 0), (-1, 1)])
-def test_sizes_below_one(dimension: int, max_tokens: int) -> None:
-    with pytest.raises(ValueError, match=f"not {dimension} and {max_tokens}"):
-        HashEmbedder(dimension, max_tokens=max_tokens)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -21,11 +21,7 @@ from clew.models.onnx import OnnxEmbedder
 from clew.plugins.code import is_code
 from clew.plugins.code.parse import code_outline
 from clew.settings import EmbedSettings, SplitSettings, SplitStrategy
-from clew.types import Chunk, Document, Piece, Split
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Chunk, Document, Piece, Split, Vectors
 
 # --- split
 
@@ -574,8 +570,7 @@ def test_spans_cover_all_within_the_limit(
 ) -> None:
     units = line_up(weights)
     spans = pack(units, limit, overlap=overlap)
-    assert spans[0][0] == 0
-    assert spans[-1][1] == len(units)
+    assert (spans[0][0], spans[-1][1]) == (0, len(units))
     assert all(total(units, *span) <= limit for span in spans)
     for (a, b), (c, d) in pairwise(spans):
         assert a < c <= b < d

@@ -16,7 +16,6 @@ import pytest
 import clew
 from clew.errors import StoreCorruptError
 from clew.search.pipeline import STRATEGIES
-from clew.stores import state as deletions
 from clew.stores.sqlite.backup import back_up
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors import VectorMatrix
@@ -30,14 +29,13 @@ from clew.types import CheckReport
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    for source in ("a", "b"):
-        relations = [("Danube", "passes", "Vienna")]
-        names = ["Danube", "Vienna", source * 5]
-        text = f"The Danube passes Vienna. So says {source * 5}."
-        store.save(make_entry(source, text, "Water flows.", names=names, relations=relations))
-    yield store
-    store.close()
+    relations = [("Danube", "passes", "Vienna")]
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        for source in ("a", "b"):
+            names = ["Danube", "Vienna", source * 5]
+            text = f"The Danube passes Vienna. So says {source * 5}."
+            store.save(make_entry(source, text, "Water flows.", names=names, relations=relations))
+        yield store
 
 
 def break_it(store: SqliteStore, *statements: str) -> CheckReport:
@@ -399,25 +397,30 @@ def test_a_database_that_was_lost_is_not_an_empty_store(folder: Path, kept: byte
 
 
 @pytest.mark.parametrize(
-    ("name", "values"),
+    ("name", "values", "said"),
     [
-        ("schema_version", ["'x'", "NULL", "-3", "0", "2.5", "x'00'"]),
-        ("generation", ["'x'", "NULL", "x'00'"]),
-        ("functional", ["'x'", "NULL", "-3", "0", "2.5", "x'00'"]),
+        *(
+            (name, values, f"damaged: its {name} is .*from a backup")
+            for name, values in (
+                ("schema_version", ["'x'", "NULL", "-3", "0", "2.5", "x'00'"]),
+                ("generation", ["'x'", "NULL", "x'00'"]),
+                ("functional", ["'x'", "NULL", "-3", "0", "2.5", "x'00'"]),
+            )
+        ),
+        (
+            "copying",
+            ["'{'", "'[]'", "'{}'", """'{"after": 1, "source": []}'"""],
+            r"unfinished copy, whose mark .* is damaged",
+        ),
     ],
 )
-def test_meta_that_cannot_be_read_is_named(folder: Path, name: str, values: list[str]) -> None:
+def test_meta_that_cannot_be_read_is_named(
+    folder: Path, name: str, values: list[str], said: str
+) -> None:
     for value in values:
         write(folder, f"INSERT OR REPLACE INTO meta VALUES ('{name}', {value})")
-        with pytest.raises(StoreCorruptError, match=f"damaged: its {name} is .*from a backup"):
+        with pytest.raises(StoreCorruptError, match=said):
             SqliteStore(folder, functional=())
-
-
-def test_the_mark_of_a_copy_that_cannot_be_read_is_named(folder: Path) -> None:
-    for mark in ("{", "[]", "{}", '{"after": 1, "source": []}'):
-        write(folder, f"INSERT OR REPLACE INTO meta VALUES ('copying', '{mark}')")
-        with pytest.raises(StoreCorruptError, match=r"unfinished copy, whose mark .* is damaged"):
-            SqliteStore(folder)
 
 
 def test_files_of_a_state_that_the_database_never_reached_are_not_used(folder: Path) -> None:
@@ -467,9 +470,8 @@ def test_what_is_damaged_keeps_no_search_from_the_rest(
     question = "Who repaired the roof of Tarn Abbey?"
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         before = {hit.chunk.id for hit in engine.search(question, strategy=strategy).hits}
-    spoil_word(library, "documents", "title", "Abbey")
-    spoil_word(library, "documents", "metadata", "Ann")
-    spoil_word(library, "documents", "source", "abbey")
+    for column, word in (("title", "Abbey"), ("metadata", "Ann"), ("source", "abbey")):
+        spoil_word(library, "documents", column, word)
     spoil_word(library, "chunks", "text", "roof")
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         hits = engine.search(question, strategy=strategy).hits
@@ -507,7 +509,7 @@ def deleted_since(store: SqliteStore, generation: int) -> list[int] | None:
 def test_too_many_deletions_are_not_known_until_the_next(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deletions, "MOST", 3)
+    monkeypatch.setattr("clew.stores.state.MOST", 3)
     store.save(make_entry("c", "More."))
     start = store.generation()
     ids = gone(store, "a") + gone(store, "c")
@@ -517,7 +519,9 @@ def test_too_many_deletions_are_not_known_until_the_next(
     assert deleted_since(store, last) == more
 
 
-@pytest.mark.parametrize("value", ["", "{", "[]", "[[]]", "[3]", '[["x"]]', "null", "[[1.5]]"])
+@pytest.mark.parametrize(
+    "value", ["", "{", "{}", "[]", "[[]]", "[3]", '[["x"]]', "null", "[[1.5]]"]
+)
 def test_a_damaged_note_is_no_note(store: SqliteStore, value: str) -> None:
     gone(store, "a")
     write(store.folder, f"UPDATE meta SET value = '{value}' WHERE name = 'deleted'")

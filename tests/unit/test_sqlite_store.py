@@ -32,7 +32,6 @@ from clew.stores.sqlite.schema import make_tables
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import CHUNKS_WITHIN, DESCRIBED, LANGUAGES, NAMED_CHUNKS
 from clew.testing.conformance import EMBEDDER, make_entry
-from clew.testing.fakes import HashEmbedder
 from clew.types import Document, IndexedDocument, Period
 
 # --- sqlite store
@@ -40,15 +39,9 @@ from clew.types import Document, IndexedDocument, Period
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "store", busy_seconds=0.05, embedder=EMBEDDER)
-    yield store
-    store.close()
-
-
-def save_all(store: SqliteStore, entries: Iterable[IndexedDocument]) -> None:
-    with store.batch():
-        for entry in entries:
-            store.save(entry)
+    folder = tmp_path / "store"
+    with closing(SqliteStore(folder, busy_seconds=0.05, embedder=EMBEDDER)) as store:
+        yield store
 
 
 # --- opening -----------------------------------------------------------------------------
@@ -56,9 +49,8 @@ def save_all(store: SqliteStore, entries: Iterable[IndexedDocument]) -> None:
 
 def test_a_store_remembers_its_embedder_and_opens_without_naming_one(store: SqliteStore) -> None:
     store.save(make_entry("a", "Text."))
-    again = SqliteStore(store.folder)
-    again.save(make_entry("b", "More."))
-    again.close()
+    with closing(SqliteStore(store.folder)) as again:
+        again.save(make_entry("b", "More."))
     assert [d.source for d in store.documents()] == ["a", "b"]
     with pytest.raises(
         StoreMismatchError, match=r"'test-embedder' \(8 .*'other' \(9 .*clew reindex"
@@ -67,11 +59,10 @@ def test_a_store_remembers_its_embedder_and_opens_without_naming_one(store: Sqli
 
 
 def test_a_new_store_cannot_save_before_it_has_an_embedder(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path)
-    with pytest.raises(StoreError, match=r"no embedder yet; open it with embedder=\(name"):
-        store.save(make_entry("a", "Text."))
-    assert store.statistics()["embedder"] is None
-    store.close()
+    with closing(SqliteStore(tmp_path)) as store:
+        with pytest.raises(StoreError, match=r"no embedder yet; open it with embedder=\(name"):
+            store.save(make_entry("a", "Text."))
+        assert store.statistics()["embedder"] is None
 
 
 @pytest.mark.parametrize(
@@ -278,7 +269,9 @@ def test_closing_waits_for_what_other_threads_are_at(store: SqliteStore) -> None
 
 
 def test_passages_may_be_read_while_writing(store: SqliteStore) -> None:
-    save_all(store, [make_entry(f"{i}", f"Text {i}.") for i in range(1005)])
+    with store.batch():
+        for i in range(1005):
+            store.save(make_entry(f"{i}", f"Text {i}."))
     rows = store.passages()
     first = next(rows)
     store.delete([d.id for d in store.documents(origin="1004")])
@@ -403,10 +396,9 @@ def test_documents_that_come_and_go_in_any_order_leave_the_right_ends(
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder), embedder=EMBEDDER, functional=("lives_in",))
         with store.batch():
-            for number, fact in enumerate(extra):
+            # Some of those in order replace one of the others.
+            for number, fact in (*enumerate(extra), *((n, facts[n]) for n in order)):
                 store.save(_entry(number, fact))
-            for number in order:  # some of these replace one of the others
-                store.save(_entry(number, facts[number]))
             store.delete([_entry(n, extra[n]).document.id for n in range(len(facts), len(extra))])
         assert store.check().problems == ()
         store.close()
@@ -472,18 +464,16 @@ def test_what_is_functional_is_remembered_and_may_be_declared_anew(store: Sqlite
 # --- Several documents are saved in one transaction, and what is refused takes none with it.
 
 
-def test_documents_share_transactions(tmp_path: Path) -> None:
+def test_documents_share_transactions(engine: clew.Clew) -> None:
     commits: list[str] = []
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("The first text brings up whatever is made once.")
-        database = engine.state.store.backend.database  # type: ignore[attr-defined]
-        with database.read() as connection:
-            connection.set_trace_callback(lambda sql: commits.append(sql))
-        report = engine.add_documents(
-            Document(source=f"{i}", text=f"Ada Morn wrote letter {i} to Piet Oss.")
-            for i in range(40)
-        )
-        with database.read() as connection:
-            connection.set_trace_callback(None)
+    engine.add("The first text brings up whatever is made once.")
+    database = engine.state.store.backend.database  # type: ignore[attr-defined]
+    with database.read() as connection:
+        connection.set_trace_callback(lambda sql: commits.append(sql))
+    report = engine.add_documents(
+        Document(source=f"{i}", text=f"Ada Morn wrote letter {i} to Piet Oss.") for i in range(40)
+    )
+    with database.read() as connection:
+        connection.set_trace_callback(None)
     assert report.added == 40
     assert sum(sql.startswith("BEGIN IMMEDIATE") for sql in commits) < 10

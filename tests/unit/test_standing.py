@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 import clew
 import clew.indexing.manual_graph
+from clew.models.onnx import OnnxEmbedder
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.settings import EmbedSettings
 from clew.stores.relations import with_synonyms
 from clew.testing.fakes import HashEmbedder
 from clew.types import NewEntity, Relation, state_at
+from tests.unit.called import call
 
 # --- Whether what was told still holds: by periods, by what came later, and as tools show it.
 
@@ -46,12 +48,6 @@ def test_a_statement_holds_from_its_beginning_until_before_its_end(
 
 
 # --- relations, as every tool shows them -------------------------------------------------
-
-
-def call(engine: clew.Clew, name: str, **arguments: object) -> dict[str, Any]:
-    outcome = Toolbox(engine, OPERATIONS, profile="full").call(name, arguments)
-    assert not outcome.is_error, outcome.text
-    return outcome.content
 
 
 @pytest.fixture
@@ -88,7 +84,7 @@ STATES = {"Aarau": "ended", "Basel": "current", "Chur": "planned"}
 def test_tools_show_what_holds_first_and_until_when_the_rest_held(
     lived: clew.Clew, tool: str, arguments: dict[str, Any], where: str, name: str
 ) -> None:
-    found = call(lived, tool, **arguments)
+    found = call(lived.tools, tool, **arguments)
     shown = (found["results"][0] if "results" in found else found)[where]
     assert shown[0][name] == "Basel"
     assert {one[name]: one.get("state", "current") for one in shown} == STATES
@@ -100,7 +96,7 @@ def test_tools_show_what_holds_first_and_until_when_the_rest_held(
 
 def test_the_library_and_the_local_graph_show_the_same(lived: clew.Clew) -> None:
     ids = {lived.entities.get(name).id: name for name in ("Orla Tamm", *STATES)}
-    graph = call(lived, "build_local_graph", entity_ids=list(ids))["graph"]
+    graph = call(lived.tools, "build_local_graph", entity_ids=list(ids))["graph"]
     assert {ids[one["to_entity_id"]]: one["state"] for one in graph["edges"]} == STATES
     assert lived.graph.relations("Orla Tamm")[0].tail == "Basel"
 
@@ -152,12 +148,12 @@ def test_a_type_ends_what_another_of_its_meaning_states_and_keeps_its_name(
             {"from": person, "to": place, "relationType": types[which]}
             for person, types in zip(people, SYNONYMS, strict=True)
         ]
-        call(engine, "create_relations", relations=stated)
+        call(engine.tools, "create_relations", relations=stated)
 
     relate("Aarau", 0)
     relate("Basel", 1)
     for person, types in zip(people, SYNONYMS, strict=True):
-        shown = call(engine, "open_nodes", names=[person])["relations"]
+        shown = call(engine.tools, "open_nodes", names=[person])["relations"]
         assert [(r["to"], r["relationType"], r.get("state", "current")) for r in shown] == [
             ("Basel", types[1], "current"),
             ("Aarau", types[0], "ended"),
@@ -180,8 +176,6 @@ def told_at(patch: pytest.MonkeyPatch, moment: datetime) -> None:
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[dict[str, Any]]]:
     """The labelled pairs, each told of an entity of its own among others, with what came first."""
-    from clew.models.onnx import OnnxEmbedder
-
     labelled = [json.loads(line) for line in PAIRS.read_text("utf-8").splitlines()]
     embedder = OnnxEmbedder(EmbedSettings(cache=tmp_path_factory.mktemp("models")))
     found: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
@@ -236,8 +230,6 @@ def test_what_is_over_never_goes_before_what_is_so(
     tmp_path: Path, first: str, second: str, current: int
 ) -> None:
     """Whichever was told last: one lives and works in one place at a time."""
-    from clew.models.onnx import OnnxEmbedder
-
     people = ("Amparo Sandoval", "Jory Penhale", "Ottilie Brask")
     named = {"Cadiz": "city", "Bilbao": "city", "Ostra Mills": "company"}
     named |= {"Mistral Boats": "company", **dict.fromkeys(people, "person")}
@@ -305,8 +297,6 @@ ENDS = {
 
 def told_in_turn(said: list[tuple[str, str, str, str]], folder: Path) -> list[str]:
     """What is wrong of (first told, then told, question, what goes first), each of its own name."""
-    from clew.models.onnx import OnnxEmbedder
-
     firsts = "Benna Carol Dario Edda Fenno Greta Hilke Imre Jarno Katla".split()
     names = [f"{firsts[n % 10]} {'bcdfghklmnprstvwz'[n // 10]}arden" for n in range(len(said))]
     wrong = []
@@ -503,7 +493,9 @@ def picture(teller: Teller) -> list[tuple[object, ...]]:
     ]
 
 
-def test_importing_says_what_was_new_there_joined_and_refused(tmp_path: Path) -> None:
+def test_importing_says_what_was_new_there_joined_and_refused(
+    tmp_path: Path, engine: clew.Clew
+) -> None:
     bergen = {"type": "entity", "name": "BERGEN", "entityType": "river"}
     lines: list[Record] = [
         {"type": "entity", "name": "Olaf", "entityType": "person", "observations": ["Sings."]},
@@ -512,28 +504,27 @@ def test_importing_says_what_was_new_there_joined_and_refused(tmp_path: Path) ->
     ]
     file = tmp_path / "memory.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    with clew.open(tmp_path / "store", embedder=HashEmbedder(dimension=8)) as engine:
-        engine.entities.memory.create([NewEntity(name="Bergen", entity_type="place")], [["Wet."]])
-        first, again = (engine.entities.import_memory(file) for _ in range(2))
-    assert (first.entities, first.observations, first.relations) == (1, 2, 1)
-    assert (first.known_entities, first.known_observations, first.known_relations) == (1, 1, 0)
-    assert (again.entities, again.observations, again.relations) == (0, 0, 0)
-    assert (again.known_entities, again.known_observations, again.known_relations) == (2, 3, 1)
+    engine.entities.memory.create([NewEntity(name="Bergen", entity_type="place")], [["Wet."]])
+    first, again = (engine.entities.import_memory(file) for _ in range(2))
+    new = [(one.entities, one.observations, one.relations) for one in (first, again)]
+    known = [
+        (one.known_entities, one.known_observations, one.known_relations) for one in (first, again)
+    ]
+    assert (new, known) == ([(1, 2, 1), (0, 0, 0)], [(1, 1, 0), (2, 3, 1)])
     assert first.joined == ("'BERGEN' is 'Bergen'",)
     assert [one.reason for one in first.skipped] == ["the type 'river': 'Bergen' keeps 'place'"]
 
 
-def test_the_same_text_of_two_is_told_of_both(tmp_path: Path) -> None:
+def test_the_same_text_of_two_is_told_of_both(engine: clew.Clew) -> None:
     """An observation that names nobody has its own text and its own subject."""
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        memory = engine.entities.memory
-        people = [NewEntity(name=name, entity_type="person") for name in ("Olaf Moe", "Ada Quill")]
-        memory.create(people, [["Has the van."], ["Has the van."]])
-        hits = {(h.chunk.title, h.chunk.text) for h in engine.search("Who has the van?").hits}
-        assert hits > {(name, "Has the van.") for name in ("Olaf Moe", "Ada Quill")}
-        assert memory.delete_observations([("Olaf Moe", ["Has the van."])]) == [1]
-        left = engine.store.observations(list(memory.find(["Olaf Moe", "Ada Quill"]).values()))
-        assert [[one.text for one in texts] for texts in left.values()] == [["Has the van."]]
+    memory = engine.entities.memory
+    people = [NewEntity(name=name, entity_type="person") for name in ("Olaf Moe", "Ada Quill")]
+    memory.create(people, [["Has the van."], ["Has the van."]])
+    hits = {(h.chunk.title, h.chunk.text) for h in engine.search("Who has the van?").hits}
+    assert hits > {(name, "Has the van.") for name in ("Olaf Moe", "Ada Quill")}
+    assert memory.delete_observations([("Olaf Moe", ["Has the van."])]) == [1]
+    left = engine.store.observations(list(memory.find(["Olaf Moe", "Ada Quill"]).values()))
+    assert [[one.text for one in texts] for texts in left.values()] == [["Has the van."]]
 
 
 @pytest.mark.parametrize(
@@ -547,18 +538,17 @@ def test_the_same_text_of_two_is_told_of_both(tmp_path: Path) -> None:
         ("Nickname: Lizzy", "Lizzy"),
     ],
 )
-def test_a_name_that_one_goes_by_is_an_alias(tmp_path: Path, text: str, alias: str) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        memory = engine.entities.memory
-        stone = NewEntity(name="Elizabeth Stone", entity_type="person")
-        (made,) = memory.create([stone], [[text]])
-        assert engine.entities.get(alias).id == made.entity_id
-        assert engine.entities.get(alias).name == "Elizabeth Stone"
-        # Who tells something of the alias tells it of her, and is told so.
-        outcome = Toolbox(engine, OPERATIONS, profile="memory").call(
-            "add_observations", {"observations": [{"entityName": alias, "contents": ["Sings."]}]}
-        )
-        assert outcome.content["joined"] == [{"name": alias, "entity": "Elizabeth Stone"}]
+def test_a_name_that_one_goes_by_is_an_alias(engine: clew.Clew, text: str, alias: str) -> None:
+    memory = engine.entities.memory
+    stone = NewEntity(name="Elizabeth Stone", entity_type="person")
+    (made,) = memory.create([stone], [[text]])
+    assert engine.entities.get(alias).id == made.entity_id
+    assert engine.entities.get(alias).name == "Elizabeth Stone"
+    # Who tells something of the alias tells it of her, and is told so.
+    outcome = Toolbox(engine, OPERATIONS, profile="memory").call(
+        "add_observations", {"observations": [{"entityName": alias, "contents": ["Sings."]}]}
+    )
+    assert outcome.content["joined"] == [{"name": alias, "entity": "Elizabeth Stone"}]
 
 
 # --- What was stated by hand goes from one store into another by `clew export` and `clew

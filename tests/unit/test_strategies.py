@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,12 +33,8 @@ from clew.search.pipeline import AUTO, STRATEGIES
 from clew.search.session import QuerySession
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Document, Piece
+from clew.types import Document, Piece, SearchResult
 from tests.unit.asked import add, day, engine_of, new_session
-
-if TYPE_CHECKING:
-    from clew.types import SearchResult
-
 
 # --- What each strategy is for, on a corpus on which plain vector search fails.
 
@@ -70,33 +68,26 @@ def name(value: Path | dict[str, Any]) -> str:
     return value.stem if isinstance(value, Path) else str(value["question"])
 
 
-class Stores:
-    """One store a corpus, made when it is first asked for."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._embedder = OnnxEmbedder(EmbedSettings(cache=folder / "model"))
-        self._open: dict[Path, clew.Clew] = {}
-
-    def of(self, file: Path) -> clew.Clew:
-        if file not in self._open:
-            questions, documents = read_corpus(file)
-            given = questions[0].get("settings", {})
-            settings = clew.load_settings(store=self._folder / file.stem, **given)
-            self._open[file] = clew.open(settings=settings, embedder=self._embedder)
-            self._open[file].add_documents(documents)
-        return self._open[file]
-
-    def close(self) -> None:
-        for engine in self._open.values():
-            engine.close()
+Stores = Callable[[Path], clew.Clew]
+"""The store of a corpus, made when it is first asked for."""
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    stores = Stores(tmp_path_factory.mktemp("corpora"))
-    yield stores
-    stores.close()
+    folder = tmp_path_factory.mktemp("corpora")
+    embedder = OnnxEmbedder(EmbedSettings(cache=folder / "model"))
+    with ExitStack() as opened:
+
+        @cache
+        def of(file: Path) -> clew.Clew:
+            questions, documents = read_corpus(file)
+            given = questions[0].get("settings", {})
+            settings = clew.load_settings(store=folder / file.stem, **given)
+            engine = opened.enter_context(clew.open(settings=settings, embedder=embedder))
+            engine.add_documents(documents)
+            return engine
+
+        yield of
 
 
 def missing(question: dict[str, Any], result: SearchResult) -> tuple[list[str], list[str]]:
@@ -114,7 +105,7 @@ def test_every_strategy_has_a_corpus() -> None:
 
 @pytest.mark.parametrize(("file", "question"), ASKED, ids=name)
 def test_the_strategy_finds_the_gold(file: Path, question: dict[str, Any], stores: Stores) -> None:
-    result = stores.of(file).search(
+    result = stores(file).search(
         question["question"],
         strategy=question["strategy"],
         limit=question.get("limit"),
@@ -126,7 +117,7 @@ def test_the_strategy_finds_the_gold(file: Path, question: dict[str, Any], store
 
 @pytest.mark.parametrize(("file", "question"), FOUND, ids=name)
 def test_plain_search_does_not(file: Path, question: dict[str, Any], stores: Stores) -> None:
-    result = stores.of(file).search(
+    result = stores(file).search(
         question["question"],
         strategy=question.get("not_by", "vector"),
         limit=question.get("limit"),
@@ -378,12 +369,9 @@ VALUES: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def options_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
-    folder: Path = tmp_path_factory.mktemp("options")
-    with clew.open(folder, embedder=HashEmbedder()) as opened:
-        opened.add("The mill at Harrow Ford was built by Jonas Reed of Veldt County.", title="Mill")
-        yield opened
+options_engine = engine_of(
+    {"Mill": "The mill at Harrow Ford was built by Jonas Reed of Veldt County."}
+)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

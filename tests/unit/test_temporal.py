@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +18,8 @@ from clew.search.periods import LIKELY, UNDATED, closeness, moment_of
 from clew.search.pipeline import EVERYWHERE, STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Hit
+from clew.types import Hit, SearchResult
 from tests.unit.asked import add, day, engine_of, new_session
-
-if TYPE_CHECKING:
-    from clew.types import SearchResult
-
 
 # --- Time in retrieval: what a period does, and the order in which it is told.
 
@@ -62,8 +58,8 @@ def test_the_period_that_a_question_names_goes_first_and_the_others_follow(
     assert set(found(result)) == set(TEXTS)
     info = result.temporal
     assert info is not None
-    assert (info.applied, info.phrase) == ("preferred", "in 2019")
-    assert (info.since, info.until) == (day("2019-01-01"), day("2020-01-01"))
+    told = info.applied, info.phrase, info.since, info.until
+    assert told == ("preferred", "in 2019", day("2019-01-01"), day("2020-01-01"))
     scores = [hit.score for hit in result.hits]
     assert scores == sorted(scores, reverse=True)
     assert {h.chunk.title for h in result.hits if h.scores["temporal"] == 1} == IN_2019

@@ -21,7 +21,7 @@ from clew.indexing.outline import links, masked
 from clew.indexing.reading.text import markdown_document
 from clew.indexing.split import as_prose, code_ranges, split
 from clew.indexing.structure import markdown_links
-from clew.languages import read_word_lists, word_list
+from clew.languages import read_word_lists
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key, says_as_much, sentences, shingles
@@ -261,7 +261,7 @@ def test_what_a_note_states_and_what_of_it_is_searched() -> None:
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Iterator[clew.Clew]:
+def vault(tmp_path: Path, engine: clew.Clew) -> clew.Clew:
     folder = tmp_path / "vault"
     (folder / "people").mkdir(parents=True)
     (folder / "skerrow.md").write_text(NOTE)
@@ -269,9 +269,8 @@ def vault(tmp_path: Path) -> Iterator[clew.Clew]:
         "# Corwin Hale, engineer\n\nHe raised [[SRL]].\n"
     )
     (folder / "ilse-marrable.md").write_text("Set the prisms by hand. #reef #prisms\n")
-    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
-        store.index([folder])
-        yield store
+    engine.index([folder])
+    return engine
 
 
 def neighbors(store: clew.Clew, name: str) -> set[tuple[str, str, str]]:
@@ -448,7 +447,3 @@ def test_words_have_no_capitals(file: Path) -> None:
 
     assert words
     assert [word for word in words if word != word.lower()] == []
-
-
-def test_a_list_is_what_stands_between_white_space() -> None:
-    assert word_list("\n one two\n  three's\n") == {"one", "two", "three's"}

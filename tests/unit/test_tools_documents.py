@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_httpserver import HTTPServer
 
 import clew
 from clew.engine import Engine
@@ -21,6 +21,7 @@ from clew.operations.spec import Caller
 from clew.operations.toolbox import OPERATIONS, Toolbox, audit_to, subjects
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.testing.fakes import HashEmbedder
+from tests.unit.called import call, pages, refusal
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."
 
@@ -54,18 +55,13 @@ class Desk:
             audit=audit_to(self.audit),
         )
 
-    def call(self, tool: str, caller: Caller | None = None, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+    def call(self, tool: str, caller: Caller | None = None, /, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
         """The result of a call that succeeds, the same as its text."""
-        outcome = self.toolbox.call(tool, arguments, caller=caller)
-        assert not outcome.is_error, outcome.text
-        assert json.loads(outcome.text) == outcome.content
-        return outcome.content
+        return call(self.toolbox, tool, caller, **arguments)
 
     def refused(self, tool: str, **arguments: Any) -> str:  # noqa: ANN401
         """The message of a call that fails."""
-        outcome = self.toolbox.call(tool, arguments)
-        assert outcome.is_error, outcome.text
-        return outcome.text
+        return refusal(self.toolbox, tool, **arguments)
 
     def finished(self, job_id: str) -> dict[str, Any]:
         """The status of a job once it has ended."""
@@ -101,12 +97,8 @@ def test_a_short_text_is_found_as_soon_as_it_is_stored(desk: Desk) -> None:
     assert found["confidence"] == hit["confidence"] < 1
     assert not found["answered"]
     assert "nothing found that answers this" in found["notes"][0]
-    assert hit["id"] == f"{given['document']}#0"
-    assert (hit["text"], hit["metadata"]["title"], hit["metadata"]["year"]) == (
-        MILL,
-        "The Mill",
-        "1850",
-    )
+    assert (hit["id"], hit["text"]) == (f"{given['document']}#0", MILL)
+    assert hit["metadata"].items() >= {"title": "The Mill", "year": "1850"}.items()
     assert desk.call("query_documents", query="mill", where=["year>1900"])["results"] == []
 
 
@@ -144,12 +136,8 @@ def test_a_file_may_be_given_title_metadata_and_source(desk: Desk, folder: Path)
         job = desk.call("ingest_document", path=file, **said)
         assert desk.finished(job["job_id"])["errors"] == []
     (listed,) = desk.call("list_documents")["documents"]
-    assert (listed["document"], listed["title"], listed["source"]) == (
-        job["document"],
-        "Weirs",
-        "w",
-    )
-    assert (listed["metadata"], listed["version"]) == ({"river": "Lorne"}, 1)
+    kept = {"document": job["document"], "metadata": {"river": "Lorne"}, "version": 1}
+    assert listed.items() >= {**kept, "title": "Weirs", "source": "w"}.items()
     desk.finished(desk.call("ingest_document", path=file, **{**said, "title": "W"})["job_id"])
     assert desk.call("list_documents")["documents"][0]["title"] == "W"
     assert (
@@ -158,40 +146,32 @@ def test_a_file_may_be_given_title_metadata_and_source(desk: Desk, folder: Path)
     )
 
 
-def test_what_an_address_answers_is_read_by_its_type(tmp_path: Path) -> None:
-    pages = tmp_path / "pages"
-    pages.mkdir()
-    (pages / "mill.html").write_text(f"<title>The Mill</title><h1>Mill</h1><p>{MILL}</p>")
-    (pages / "rows.jsonl").write_text(
-        "".join(f'{{"id": {n}, "text": "Row {n}."}}\n' for n in (1, 2))
+def test_what_an_address_answers_is_read_by_its_type(
+    tmp_path: Path, httpserver: HTTPServer
+) -> None:
+    page = f"<title>The Mill</title><h1>Mill</h1><p>{MILL}</p>"
+    lines = "".join(f'{{"id": {n}, "text": "Row {n}."}}\n' for n in (1, 2))
+    for path, data, kind, code in (
+        ("/mill.html", page, "text/html", 200),
+        ("/rows.jsonl", lines, "application/octet-stream", 200),
+        ("/gone.html", "", "text/html", 404),
+    ):
+        httpserver.expect_request(path).respond_with_data(data, code, content_type=kind)
+    desk, site = Desk(tmp_path, private_addresses=True), httpserver.url_for("").rstrip("/")
+    job = desk.call("ingest_document", url=f"{site}/mill.html?x=1")
+    assert desk.finished(job["job_id"])["errors"] == []
+    (hit,) = desk.call("query_documents", query="Who built the mill?")["results"]
+    assert hit["metadata"]["source"] == f"{site}/mill.html?x=1"
+    assert (hit["metadata"]["title"], "<p>" in hit["text"]) == ("The Mill", False)
+    assert desk.call("fetch", id=hit["id"])["url"] == f"{site}/mill.html?x=1"
+    rows = desk.call("ingest_document", url=f"{site}/rows.jsonl", source="rows")
+    assert desk.finished(rows["job_id"])["status"] == "completed"
+    failed = desk.call("ingest_document", url=f"{site}/gone.html")
+    status = desk.finished(failed["job_id"])
+    assert (status["status"], status["error"]) == (
+        "failed",
+        f"cannot read '{site}/gone.html': the server answered 404",
     )
-
-    class Pages(SimpleHTTPRequestHandler):
-        def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401
-            super().__init__(*args, directory=str(pages), **options)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    desk = Desk(tmp_path, private_addresses=True)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        site = f"http://127.0.0.1:{server.server_port}"
-        job = desk.call("ingest_document", url=f"{site}/mill.html?x=1")
-        assert desk.finished(job["job_id"])["errors"] == []
-        (hit,) = desk.call("query_documents", query="Who built the mill?")["results"]
-        assert hit["metadata"]["source"] == f"{site}/mill.html?x=1"
-        assert (hit["metadata"]["title"], "<p>" in hit["text"]) == ("The Mill", False)
-        assert desk.call("fetch", id=hit["id"])["url"] == f"{site}/mill.html?x=1"
-        rows = desk.call("ingest_document", url=f"{site}/rows.jsonl", source="rows")
-        assert desk.finished(rows["job_id"])["status"] == "completed"
-        failed = desk.call("ingest_document", url=f"{site}/gone.html")
-        status = desk.finished(failed["job_id"])
-        assert (status["status"], status["error"]) == (
-            "failed",
-            f"cannot read '{site}/gone.html': the server answered 404",
-        )
-        server.shutdown()
     listed = desk.call("list_documents")["documents"]
     assert [item["source"] for item in listed] == [f"{site}/mill.html?x=1", "rows#1", "rows#2"]
     desk.engine.close()
@@ -221,10 +201,9 @@ def test_what_cannot_be_taken_in_is_refused_at_once(
     assert desk.call("list_documents")["total"] == 0
 
 
-def test_jobs_can_be_cancelled_and_unknown_ones_are_errors(desk: Desk) -> None:
+def test_jobs_can_be_cancelled_until_they_are_done(desk: Desk) -> None:
     job = desk.call("ingest_document", text=MILL)
     assert "is completed already" in desk.refused("cancel_job", job_id=job["job_id"])
-    assert "no job 'x'" in desk.refused("query_job_status", job_id="x")
     waiting = desk.runner._store.submit("ingest", {"text": "x"}, description="read x")[0]
     assert desk.call("cancel_job", job_id=waiting.id)["status"] in ("cancelled", "completed")
 
@@ -290,34 +269,19 @@ def stocked(desk: Desk) -> Desk:
 
 
 @pytest.mark.parametrize(
-    ("rag_type", "strategy"), [("traditional", "vector"), ("contextual", "hybrid")]
+    ("given", "strategy"),
+    [
+        ({"rag_type": "traditional"}, "vector"),
+        ({"rag_type": "contextual"}, "hybrid"),
+        ({"rag_type": "traditional", "strategy": "keyword"}, "keyword"),
+        ({"rag_type": "contextual", "strategy": "keyword"}, "keyword"),
+        ({"strategy": "keyword"}, "keyword"),
+    ],
 )
-def test_kinds_of_retrieval_are_strategies(stocked: Desk, rag_type: str, strategy: str) -> None:
-    found = stocked.call("query_documents", query="weir 7", rag_type=rag_type)
-    assert found["strategy"] == strategy
-    named = stocked.call("query_documents", query="w", rag_type=rag_type, strategy="keyword")
-    assert named["strategy"] == "keyword"
-    assert stocked.call("query_documents", query="w", strategy="keyword")["strategy"] == "keyword"
-
-
-@pytest.mark.parametrize("budget", [500, 1000, 4000, 20_000])
-@pytest.mark.parametrize("tool", ["query_documents", "list_documents", "get_document"])
-def test_no_result_is_over_its_budget(stocked: Desk, tool: str, budget: int) -> None:
-    long = "Tarn Abbey owns the fishing rights of the Lorne. " * 400
-    stocked.call("ingest_document", text=long, title="Rights", source="rights")
-    by_tool: dict[str, dict[str, Any]] = {
-        "query_documents": {"query": "fishing rights of Tarn Abbey", "top_k": 50},
-        "list_documents": {"limit": 500},
-        "get_document": {"document": "rights"},
-    }
-    arguments = by_tool[tool]
-    found = stocked.call(tool, max_tokens=budget, **arguments)
-    text = json.dumps({k: v for k, v in found.items() if k != "success"}, ensure_ascii=False)
-    assert stocked.engine.state.embedder.count_tokens(text) <= budget
-    if tool == "query_documents":
-        asked = stocked.call(tool, max_tokens=100_000, **arguments)
-        assert len(found["results"]) + found["left_out"] == len(asked["results"])
-        assert found["results"]
+def test_kinds_of_retrieval_are_strategies(
+    stocked: Desk, given: dict[str, str], strategy: str
+) -> None:
+    assert stocked.call("query_documents", query="weir 7", **given)["strategy"] == strategy
 
 
 def test_the_first_few_passages_come_before_threads_and_these_before_others(desk: Desk) -> None:
@@ -340,30 +304,19 @@ def test_the_first_few_passages_come_before_threads_and_these_before_others(desk
 def test_a_text_read_page_by_page_is_the_text(stocked: Desk) -> None:
     text = "".join(f"Year {n}: the Lorne froze at Tarn Abbey, 東京 too. " for n in range(300))
     stocked.call("ingest_document", text=text, source="annals")
-    read, cursor, pages = "", None, 0
-    while True:
-        page = stocked.call("get_document", document="annals", cursor=cursor, max_tokens=700)
-        assert page["char_start"] == len(read)
-        read, cursor, pages = read + page["text"], page["next_cursor"], pages + 1
-        if cursor is None:
-            break
-    assert read == stocked.engine.documents.text("annals")
-    assert pages > 3
+    parts = [*pages(stocked.toolbox, "get_document", document="annals", max_tokens=700)]
+    texts = [part["text"] for part in parts]
+    assert [part["char_start"] for part in parts] == [0, *accumulate(map(len, texts[:-1]))]
+    assert "".join(texts) == stocked.engine.documents.text("annals")
+    assert len(parts) > 3
     assert stocked.call("get_document", document="annals", cursor="99999999")["text"] == ""
-    assert "no document 'x'" in stocked.refused("get_document", document="x")
-    assert "cursor cannot be 'x'" in stocked.refused("get_document", document="annals", cursor="x")
 
 
 def test_documents_are_listed_page_by_page(stocked: Desk) -> None:
-    sources, cursor = [], None
-    while True:
-        page = stocked.call("list_documents", limit=5, cursor=cursor)
-        sources += [item["source"] for item in page["documents"]]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
+    parts = [*pages(stocked.toolbox, "list_documents", limit=5)]
+    sources = [item["source"] for part in parts for item in part["documents"]]
     assert sources == sorted(f"letter-{number}" for number in range(12))
-    assert page["total"] == 12
+    assert [part["total"] for part in parts] == [12] * 3
     only = stocked.call("list_documents", where=["title=Letter 3"])
     assert [item["source"] for item in only["documents"]] == ["letter-3"]
 
@@ -398,7 +351,6 @@ def test_search_and_fetch_have_the_shapes_that_connectors_expect(stocked: Desk) 
     assert first["text"] in fetched["text"]
     assert fetched["text"] == stocked.engine.documents.text(fetched["metadata"]["document"])
     assert stocked.call("fetch", id=fetched["metadata"]["document"])["text"] == fetched["text"]
-    assert "no document 'x#3'" in stocked.refused("fetch", id="x#3")
 
 
 def test_fetch_gives_what_stands_around_a_passage_of_a_long_text(desk: Desk) -> None:
@@ -483,11 +435,8 @@ def test_what_is_no_sound_backup_changes_nothing(stocked: Desk) -> None:
         ("junk", "junk.db' is no store as Clew writes one, or is damaged"),
         ("empty", "empty.db' is no store"),
         ("missing", "no backup 'missing' of this collection; there are: empty, good, junk"),
-        ("../default/backups/good", "cannot be; expected letters"),
-        ("/etc/hosts", "cannot be; expected letters"),
     ):
         assert message in stocked.refused("restore", name=name, confirm=True)
-    assert "cannot be; expected letters" in stocked.refused("backup", name="../copy")
     assert stocked.call("list_documents")["total"] == 12
     assert not list(stocked.engine.store.folder.glob(".clew-copy-*"))
 
@@ -500,14 +449,11 @@ def test_every_change_leaves_a_row_without_texts(desk: Desk) -> None:
     desk.refused("ingest_document", url="https://127.0.0.1/a?key=hunter2")
     desk.call("delete_document", caller, document="m", confirm=True)
     rows = desk.audit.entries()
-    assert [(row.caller, row.tool) for row in rows] == [
-        ("ann", "delete_document"),
-        ("local", "ingest_document"),
-        ("ann", "ingest_document"),
+    assert [(row.caller, row.tool, row.subjects) for row in rows] == [
+        ("ann", "delete_document", {"document": "m", "confirm": True}),
+        ("local", "ingest_document", {"url": "https://127.0.0.1/a"}),
+        ("ann", "ingest_document", {"title": "Mill", "source": "m"}),
     ]
-    assert rows[0].subjects == {"document": "m", "confirm": True}
-    assert rows[1].subjects == {"url": "https://127.0.0.1/a"}
-    assert rows[2].subjects == {"title": "Mill", "source": "m"}
     assert "hunter2" not in str(rows)
 
 
@@ -515,23 +461,18 @@ def test_the_audit_log_is_read_page_by_page_and_by_administrators_alone(desk: De
     assert desk.call("audit") == {"success": True, "entries": [], "next_cursor": None}
     for name in "abcde":
         desk.call("ingest_document", Caller(name=name), text=MILL, source=name)
-    found: list[dict[str, Any]] = []
-    cursor = None
-    while not found or cursor is not None:
-        page = desk.call("audit", limit=2, cursor=cursor)
-        assert len(page["entries"]) <= 2
-        found += page["entries"]
-        cursor = page["next_cursor"]
-    assert [(e["caller"], e["subjects"]) for e in found] == [
-        (name, {"source": name}) for name in "edcba"
+    parts = [part["entries"] for part in pages(desk.toolbox, "audit", limit=2)]
+    assert [len(part) for part in parts] == [2, 2, 1]
+    found = [entry for part in parts for entry in part]
+    # Reading leaves no row.
+    assert [(e["caller"], e["tool"], e["subjects"]) for e in found] == [
+        (name, "ingest_document", {"source": name}) for name in "edcba"
     ]
     assert [e["recorded_at"] for e in found] == [
         e.recorded_at.isoformat() for e in desk.audit.entries()
     ]
-    assert {e["tool"] for e in found} == {"ingest_document"}  # reading leaves no row
     writer = Caller(name="ann", scopes=frozenset({"read", "write"}))
     assert desk.toolbox.call("audit", {}, caller=writer).is_error
-    assert "next_cursor" in desk.refused("audit", cursor="-1")
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +14,8 @@ from clew import Clew
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
+from tests.unit.asked import engine_of
+from tests.unit.called import call, refusal
 
 TEXTS = {
     "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",
@@ -25,23 +25,11 @@ TEXTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
-    folder: Path = tmp_path_factory.mktemp("following")
-    with clew.open(folder, embedder=HashEmbedder()) as opened:
-        for title, text in TEXTS.items():
-            opened.add(text, title=title)
-        yield opened
-
-
-def call(engine: Clew, name: str, **arguments: object) -> Mapping[str, Any]:
-    outcome = engine.tools.call(name, arguments)
-    assert not outcome.is_error, outcome.text
-    return outcome.content
+engine = engine_of(TEXTS)
 
 
 def test_paths_lead_from_one_entity_to_the_other_by_sentences_that_say_so(engine: Clew) -> None:
-    found = call(engine, "find_paths", source="Ada Quill", target="Lorne")
+    found = call(engine.tools, "find_paths", source="Ada Quill", target="Lorne")
     assert found["paths"]
     for path in found["paths"]:
         assert path["hops"] == len(path["ties"]) <= 3
@@ -55,7 +43,7 @@ def test_paths_lead_from_one_entity_to_the_other_by_sentences_that_say_so(engine
 
 
 def test_no_path_takes_a_detour_within_one_sentence(engine: Clew) -> None:
-    found = call(engine, "find_paths", source="Ada Quill", target="Veldt County", limit=50)
+    found = call(engine.tools, "find_paths", source="Ada Quill", target="Veldt County", limit=50)
     for path in found["paths"]:
         sentences = [tie["evidence"] for tie in path["ties"]]
         assert all(one != other for one, other in pairwise(sentences))
@@ -63,28 +51,33 @@ def test_no_path_takes_a_detour_within_one_sentence(engine: Clew) -> None:
 
 def test_where_nothing_ties_two_entities_both_are_named(engine: Clew) -> None:
     engine.add("Zora Bellweather sings.", source="zora")
-    found = call(engine, "find_paths", source="Ada Quill", target="Zora Bellweather", max_hops=2)
+    found = call(
+        engine.tools, "find_paths", source="Ada Quill", target="Zora Bellweather", max_hops=2
+    )
     assert found["paths"] == []
     (note,) = found["notes"]
     assert all(part in note for part in ("at most 2 hops", "'Ada Quill'", "'Zora Bellweather'"))
 
 
 def test_a_timeline_is_in_order_and_of_the_period_asked(engine: Clew) -> None:
-    whole = call(engine, "entity_timeline", entity="Ada Quill")["timeline"]
+    whole = call(engine.tools, "entity_timeline", entity="Ada Quill")["timeline"]
     years = [entry["from"][:4] for entry in whole]
     assert years == sorted(years)
     assert set(years) == {"1958", "1971"}
-    later = call(engine, "entity_timeline", entity="Ada Quill", since="1960")["timeline"]
-    assert later
-    assert later == [entry for entry in whole if not entry["until"] or entry["until"] > "1960"]
-    early = call(engine, "entity_timeline", entity="Ada Quill", until="1900")["timeline"]
-    assert early == []
+    later = [entry for entry in whole if not entry["until"] or entry["until"] > "1960"]
+    asked = {"entity": "Ada Quill"}
+    assert call(engine.tools, "entity_timeline", **asked, since="1960")["timeline"] == later != []
+    assert call(engine.tools, "entity_timeline", **asked, until="1900")["timeline"] == []
 
 
 @pytest.mark.parametrize("format_", ["text", "json"])
 def test_the_graph_of_a_question_keeps_to_its_budget(engine: Clew, format_: str) -> None:
     found = call(
-        engine, "relevant_subgraph", query="Ada Quill and Jonas Reed", format=format_, limit=10
+        engine.tools,
+        "relevant_subgraph",
+        query="Ada Quill and Jonas Reed",
+        format=format_,
+        limit=10,
     )
     if format_ == "text":
         assert "Ada Quill" in found["text"]
@@ -97,10 +90,10 @@ def test_the_graph_of_a_question_keeps_to_its_budget(engine: Clew, format_: str)
 
 def test_the_graph_of_given_entities_ties_these(engine: Clew) -> None:
     ids = [engine.entities.get(name).id for name in ("Ada Quill", "Jonas Reed")]
-    found = call(engine, "relevant_subgraph", entity_ids=ids, format="json")
+    found = call(engine.tools, "relevant_subgraph", entity_ids=ids, format="json")
     assert set(ids) <= {node["id"] for node in found["nodes"]}
     assert found["edges"]
-    asked = call(engine, "relevant_subgraph", entity_ids=ids)["text"]
+    asked = call(engine.tools, "relevant_subgraph", entity_ids=ids)["text"]
     assert "Ada Quill" in asked
 
 
@@ -113,6 +106,22 @@ BACKWARDS = {"since": "2024", "until": "2023"}
         ("relevant_subgraph", {}, "give a question"),
         ("relevant_subgraph", {"query": "x", "entity_ids": [1]}, "not both"),
         ("relevant_subgraph", {"entity_ids": [987_654]}, "no entity 987654"),
+        ("build_local_graph", {"entity_ids": [5000]}, "there is no entity 5000"),
+        ("build_local_graph", {"entity_ids": []}, "no entity is given"),
+        *(
+            (tool, {"entity_id": entity_id}, said)
+            for tool in ("get_entity_neighbors", "extract_entity_relationships")
+            for entity_id, said in (
+                (2**62, f"there is no entity {2**62}; expected an entity_id"),
+                (10**30, f"at most {2**63 - 1}"),
+            )
+        ),
+        ("extract_entity_relationships", {"entity_id": "Lorne"}, "expected a whole number"),
+        ("get_document", {"document": "x"}, "no document 'x'"),
+        ("get_document", {"document": "Harrow Ford", "cursor": "x"}, "cursor cannot be 'x'"),
+        ("fetch", {"id": "x#3"}, "no document 'x#3'"),
+        ("audit", {"cursor": "-1"}, "next_cursor"),
+        ("query_job_status", {"job_id": "x"}, "no job 'x'"),
         ("entity_timeline", {"entity": "Ada Qiull"}, "Ada Quill"),
         ("entity_timeline", {"entity": "Ada Quill", **BACKWARDS}, "nothing lies between them"),
         ("search_entities", {"query": "Ada Quill", **BACKWARDS}, "nothing lies between them"),
@@ -125,18 +134,16 @@ BACKWARDS = {"since": "2024", "until": "2023"}
 def test_what_cannot_be_asked_is_an_error_that_says_why(
     engine: Clew, name: str, arguments: dict[str, object], said: str
 ) -> None:
-    outcome = engine.tools.call(name, arguments)
-    assert outcome.is_error
-    assert said in outcome.text
+    assert said in refusal(engine.tools, name, **arguments)
 
 
 def test_communities_nearest_to_a_query_come_first(engine: Clew) -> None:
-    every = call(engine, "list_communities")["communities"]
+    every = call(engine.tools, "list_communities")["communities"]
     assert every
     assert all(community["sources"] for community in every)
     for wanted in every:
         report = f"{wanted['title']}\n{wanted['summary']}"
-        (first,) = call(engine, "list_communities", query=report, limit=1)["communities"]
+        (first,) = call(engine.tools, "list_communities", query=report, limit=1)["communities"]
         assert first["id"] == wanted["id"]
 
 
@@ -148,17 +155,17 @@ def test_communities_nearest_to_a_query_come_first(engine: Clew) -> None:
 def test_what_is_nearest_is_told_from_what_was_asked(
     engine: Clew, monkeypatch: pytest.MonkeyPatch, name: str, near: str
 ) -> None:
-    found = call(engine, name, query="Ada Quill married Jonas Reed")
+    found = call(engine.tools, name, query="Ada Quill married Jonas Reed")
     assert found[near]
     assert not found.get("notes")
 
     # What a question of another world is judged by on a store of real files.
     monkeypatch.setattr(Ranker, "judge", _nothing_answers)
-    found = call(engine, name, query="quantum lattices")
+    found = call(engine.tools, name, query="quantum lattices")
     assert found[near]
     assert "likely" in found["notes"][0]
     if near == "results":
-        assert not call(engine, name, query="ada quill")["notes"], "it is there by its name"
+        assert not call(engine.tools, name, query="ada quill")["notes"], "it is there by its name"
 
 
 def _nothing_answers(ranker: Ranker, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +175,7 @@ def _nothing_answers(ranker: Ranker, matrix: np.ndarray) -> tuple[np.ndarray, np
 def test_an_entity_is_told_by_what_says_something_of_it(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         engine.add("# Quux Engine\n\n---\n\nIt grinds flour for the whole of Veldt.", title="mill")
-        found = call(engine, "search_entities", query="Quux Engine")
+        found = call(engine.tools, "search_entities", query="Quux Engine")
     assert (
         "grinds flour" in {e["entity_name"]: e["content"] for e in found["results"]}["Quux Engine"]
     )
@@ -176,7 +183,7 @@ def test_an_entity_is_told_by_what_says_something_of_it(tmp_path: Path) -> None:
 
 def test_a_question_gets_the_paths_that_its_strategy_found(engine: Clew) -> None:
     found = call(
-        engine,
+        engine.tools,
         "query_documents",
         query="How are Ada Quill and Jonas Reed tied?",
         strategy="multi_hop",
@@ -190,7 +197,7 @@ def test_a_question_gets_the_paths_that_its_strategy_found(engine: Clew) -> None
 
 def test_a_temporal_question_gets_its_timeline_once(engine: Clew) -> None:
     found = call(
-        engine, "query_documents", query="What happened to Ada Quill?", strategy="temporal"
+        engine.tools, "query_documents", query="What happened to Ada Quill?", strategy="temporal"
     )
     (part,) = found["context"]["parts"]
     assert part["kind"] == "timeline"
@@ -198,45 +205,54 @@ def test_a_temporal_question_gets_its_timeline_once(engine: Clew) -> None:
 
 
 def test_the_answering_sentence_stands_where_it_says(engine: Clew) -> None:
-    found = call(engine, "query_documents", query="Whom did Ada Quill marry?")
+    found = call(engine.tools, "query_documents", query="Whom did Ada Quill marry?")
     (hit,) = [hit for hit in found["results"] if hit["metadata"]["title"] == "Ada Quill"]
     answer = hit["answer"]
     assert answer["text"] == "Ada Quill married Jonas Reed in 1958."
     assert TEXTS["Ada Quill"][answer["char_start"] : answer["char_end"]] == answer["text"]
 
 
-def test_the_beginning_of_one_name_is_taken_and_said(engine: Clew) -> None:
-    by_prefix = call(engine, "entity_timeline", entity="Ada Q")
-    assert by_prefix["entity_name"] == "Ada Quill"
-    assert by_prefix["notes"] == ["'Ada Q' is taken for 'Ada Quill'"]
-    assert by_prefix["timeline"] == call(engine, "entity_timeline", entity="Ada Quill")["timeline"]
-    paths = call(engine, "find_paths", source="Ada Q", target="Jonas R")
-    assert paths["notes"] == [
-        "'Ada Q' is taken for 'Ada Quill'",
-        "'Jonas R' is taken for 'Jonas Reed'",
+@pytest.mark.parametrize(
+    ("tool", "begun", "whole"),
+    [
+        ("entity_timeline", {"entity": "Ada Q"}, {"entity": "Ada Quill"}),
+        ("get_entity_neighbors", {"entity_id": "Tarn A"}, {"entity_id": "Tarn Abbey"}),
+        (
+            "find_paths",
+            {"source": "Ada Q", "target": "Jonas R"},
+            {"source": "Ada Quill", "target": "Jonas Reed"},
+        ),
+    ],
+)
+def test_the_beginning_of_one_name_is_taken_and_said(
+    engine: Clew, tool: str, begun: dict[str, str], whole: dict[str, str]
+) -> None:
+    taken = [
+        f"'{one}' is taken for '{other}'"
+        for one, other in zip(begun.values(), whole.values(), strict=True)
     ]
+    expected = call(engine.tools, tool, **whole)
+    assert call(engine.tools, tool, **begun) == {**expected, "notes": taken}
 
 
 def test_a_failure_names_a_tool_that_helps(engine: Clew) -> None:
-    toolbox = engine.tools
     failures: dict[str, dict[str, object]] = {
         "relevant_subgraph": {"entity_ids": [999]},
         "delete_relation": {"relation_id": 999, "confirm": True},
         "get_entity_neighbors": {"entity_id": 999},
+        "extract_entity_relationships": {"entity_id": 999},
         "delete_document": {"document": "nowhere", "confirm": True},
         "fetch": {"id": "nowhere"},
     }
     for name, arguments in failures.items():
-        outcome = toolbox.call(name, arguments)
-        assert outcome.is_error
-        assert any(tool.name in outcome.text for tool in OPERATIONS if tool.name != name)
+        told = refusal(engine.tools, name, **arguments)
+        assert any(tool.name in told for tool in OPERATIONS if tool.name != name)
 
 
 def test_a_tool_of_another_profile_is_said_to_be_there(engine: Clew) -> None:
-    outcome = Toolbox(engine, OPERATIONS, profile="core").call("create_entities", {"entities": []})
-    assert outcome.is_error
-    assert "the profile full or memory" in outcome.text
-    assert "the profile full" in Toolbox(engine, OPERATIONS, profile="core").call("find_paths").text
+    toolbox = Toolbox(engine, OPERATIONS, profile="core")
+    assert "the profile full or memory" in refusal(toolbox, "create_entities", entities=[])
+    assert "the profile full" in refusal(toolbox, "find_paths")
 
 
 @pytest.mark.parametrize("strategy", ["keyword", "graph", "multi_hop"])
@@ -248,7 +264,7 @@ def test_a_budget_too_small_for_a_passage_shows_its_beginning_and_says_so(
     engine.add(text, title="Weirs of the Lorne", source="weirs", metadata=metadata)
     try:
         found = call(
-            engine, "query_documents", query="weirs stone", strategy=strategy, max_tokens=500
+            engine.tools, "query_documents", query="weirs stone", strategy=strategy, max_tokens=500
         )
     finally:
         engine.delete(["weirs"])
@@ -267,8 +283,8 @@ def test_what_the_strategy_made_comes_first_in_little_room(
     engine: Clew, strategy: str, question: str
 ) -> None:
     asked = {"query": question, "strategy": strategy}
-    whole = call(engine, "query_documents", **asked, max_tokens=4000)["context"]["parts"]
-    found = call(engine, "query_documents", **asked, max_tokens=500)
+    whole = call(engine.tools, "query_documents", **asked, max_tokens=4000)["context"]["parts"]
+    found = call(engine.tools, "query_documents", **asked, max_tokens=500)
     (first, *_) = found["context"]["parts"]
     assert first == whole[0]
     assert all(citation["ids"] for citation in first["citations"])
@@ -288,18 +304,22 @@ def test_a_context_too_small_for_the_best_passage_holds_its_beginning(engine: Cl
 
 
 def test_entities_are_found_by_type_and_time(engine: Clew) -> None:
-    found = call(engine, "search_entities", query="Who married Jonas Reed?", limit=50)["results"]
+    found = call(engine.tools, "search_entities", query="Who married Jonas Reed?", limit=50)[
+        "results"
+    ]
     types = {entity["entity_name"]: entity["entity_type"] for entity in found}
     assert len(set(types.values())) > 1
     people = call(
-        engine, "search_entities", query="Who married Jonas Reed?", node_types=["person"]
+        engine.tools, "search_entities", query="Who married Jonas Reed?", node_types=["person"]
     )["results"]
     assert {one["entity_name"] for one in people} == {n for n, t in types.items() if t == "person"}
-    late = call(engine, "search_entities", query="Jonas Reed", since="1971", limit=50)["results"]
+    late = call(engine.tools, "search_entities", query="Jonas Reed", since="1971", limit=50)[
+        "results"
+    ]
     assert {"Ada Quill", "Port Anselm"} <= {one["entity_name"] for one in late}
     assert "Tarn Abbey" not in {one["entity_name"] for one in late}
     assert all(one["content"] in TEXTS["Port Anselm"] for one in late)
-    none = call(engine, "search_entities", query="Jonas Reed", node_types=["dragon"])
+    none = call(engine.tools, "search_entities", query="Jonas Reed", node_types=["dragon"])
     assert none["results"] == []
     assert "person" in none["notes"][0]
 
@@ -310,7 +330,7 @@ def test_a_fact_of_three_documents_is_one_edge_with_three_sources(engine: Clew) 
         engine.add("Piet Oss married Brida Kall in 1960.", source=source, title=source)
     try:
         ids = [engine.entities.get(name).id for name in ("Piet Oss", "Brida Kall")]
-        edges = call(engine, "build_local_graph", entity_ids=ids)["graph"]["edges"]
+        edges = call(engine.tools, "build_local_graph", entity_ids=ids)["graph"]["edges"]
         (edge,) = (one for one in edges if one["relation_type"] == "married")
         assert sorted(edge["sources"]) == sources
         assert edge["source_count"] == 3
@@ -322,17 +342,21 @@ def test_a_fact_of_three_documents_is_one_edge_with_three_sources(engine: Clew) 
 def test_what_causes_is_causal(engine: Clew) -> None:
     ids = [engine.entities.get(name).id for name in ("Ada Quill", "Lorne")]
     ends = {"source_id": ids[0], "target_id": ids[1]}
-    assert call(engine, "add_entity_relationship", **ends, relation_type="causes")["is_causal"]
-    assert not call(engine, "add_entity_relationship", **ends, relation_type="uses")["is_causal"]
+    assert call(engine.tools, "add_entity_relationship", **ends, relation_type="causes")[
+        "is_causal"
+    ]
+    assert not call(engine.tools, "add_entity_relationship", **ends, relation_type="uses")[
+        "is_causal"
+    ]
 
 
 def test_neighbours_leave_room_for_the_entities_asked_for(engine: Clew) -> None:
     asked = {"query": "Ada Quill and Jonas Reed", "limit": 8}
-    whole = call(engine, "graph_enhanced_search", **asked, max_tokens=100_000)
+    whole = call(engine.tools, "graph_enhanced_search", **asked, max_tokens=100_000)
     assert any(one["neighbors"] for one in whole["results"])
-    bare = call(engine, "graph_enhanced_search", **asked, include_neighbors=False)
+    bare = call(engine.tools, "graph_enhanced_search", **asked, include_neighbors=False)
     room = engine.state.embedder.count_tokens(json.dumps(bare, ensure_ascii=False)) + 60
-    tight = call(engine, "graph_enhanced_search", **asked, max_tokens=max(500, room))
+    tight = call(engine.tools, "graph_enhanced_search", **asked, max_tokens=max(500, room))
     names = [one["entity_name"] for one in whole["results"]]
     assert [one["entity_name"] for one in tight["results"]] == names
     for one, other in zip(tight["results"], whole["results"], strict=True):

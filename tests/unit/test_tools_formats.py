@@ -230,22 +230,21 @@ def test_values_that_a_model_sends_as_text_are_what_the_text_says(
     )
 
 
-def test_arguments_may_come_as_the_text_that_a_model_writes(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        store.add("The mill at Harrow Ford was built by Jonas Reed.", title="Mill")
-        arguments = {"query": "Who built the mill?", "top_k": 1}
-        text = json.dumps(arguments)
-        found = [
-            store.tools.call("query_documents", one).content["results"]
-            for one in (arguments, text, json.dumps(text))
-        ]
-        assert found[0]
-        assert found[1:] == found[:1] * 2
-        assert store.tools.call("list_documents", "").content["total"] == 1
-        for wrong in ("[1]", "7", '"x"', "{", "Who built the mill?"):
-            outcome = store.tools.call("query_documents", wrong)
-            assert outcome.is_error
-            assert "expected an object such as" in outcome.text
+def test_arguments_may_come_as_the_text_that_a_model_writes(engine: Clew) -> None:
+    engine.add("The mill at Harrow Ford was built by Jonas Reed.", title="Mill")
+    arguments = {"query": "Who built the mill?", "top_k": 1}
+    text = json.dumps(arguments)
+    found = [
+        engine.tools.call("query_documents", one).content["results"]
+        for one in (arguments, text, json.dumps(text))
+    ]
+    assert found[0]
+    assert found[1:] == found[:1] * 2
+    assert engine.tools.call("list_documents", "").content["total"] == 1
+    for wrong in ("[1]", "7", '"x"', "{", "Who built the mill?"):
+        outcome = engine.tools.call("query_documents", wrong)
+        assert outcome.is_error
+        assert "expected an object such as" in outcome.text
 
 
 def test_an_unknown_format_names_the_known_ones() -> None:

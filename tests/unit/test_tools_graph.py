@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,11 +17,11 @@ from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.operations.spec import Progress
 from clew.operations.toolbox import Outcome
 from clew.request_end import request
+from clew.search.entity_search import REACH
 from clew.testing.fakes import HashEmbedder
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
-
-if TYPE_CHECKING:
-    from clew.types import Vector
+from tests.unit.asked import SlowEmbedder, add
+from tests.unit.called import call, pages, refusal
 
 TEXTS = {
     "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",
@@ -50,30 +48,9 @@ class Silent(PatternExtractor):
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        fill(engine)
-        yield engine
-
-
-def fill(engine: Clew) -> None:
-    for title, text in TEXTS.items():
-        engine.add(text, title=title, source=title)
-
-
-def ask(store: Clew, tool: str, **arguments: object) -> dict[str, Any]:
-    outcome = store.tools.call(tool, arguments)
-    assert not outcome.is_error, outcome.text
-    assert json.loads(outcome.text) == outcome.content
-    assert outcome.content["success"] is True
-    return outcome.content
-
-
-def fail(store: Clew, tool: str, **arguments: object) -> str:
-    outcome = store.tools.call(tool, arguments)
-    assert outcome.is_error
-    assert outcome.content == {"success": False, "error": outcome.text}
-    return outcome.text
+def store(engine: Clew) -> Clew:
+    add(engine, TEXTS)
+    return engine
 
 
 def id_of(store: Clew, name: str) -> int:
@@ -123,51 +100,49 @@ def hops_from(store: Clew, name: str, depth: int) -> dict[int, int]:
     return hops
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_scores_are_cosine_prominence_centrality_and_nearness(store: Clew, depth: int) -> None:
-    question = "Who was Jonas Reed?"
-    expected, hops = expected_scores(store, question), hops_from(store, "Jonas Reed", depth)
+@pytest.mark.parametrize(
+    ("question", "named", "depth", "reach"),
+    [
+        *(("Who was Jonas Reed?", "Jonas Reed", depth, REACH) for depth in (1, 2, 3)),
+        # Without a known name there is no nearness; nor where an entity's passages are not among
+        # the nearest of all.
+        *(("slow water", "", 2, reach) for reach in (REACH, 1)),
+    ],
+)
+def test_scores_are_cosine_prominence_centrality_and_nearness(
+    store: Clew,
+    monkeypatch: pytest.MonkeyPatch,
+    question: str,
+    named: str,
+    depth: int,
+    reach: int,
+) -> None:
+    monkeypatch.setattr("clew.search.entity_search.REACH", reach)
+    expected = expected_scores(store, question)
+    hops = hops_from(store, named, depth) if named else {}
 
-    results = ask(store, "graph_enhanced_search", query=question, depth=depth, limit=50)["results"]
+    results = call(store.tools, "graph_enhanced_search", query=question, depth=depth, limit=50)[
+        "results"
+    ]
 
+    assert results
     assert set(hops) <= {r["entity_id"] for r in results}
     for result in results:
         id_ = result["entity_id"]
         nearness = 1 / (1 + hops[id_]) if id_ in hops else 0
         # What something is called ("river") is no name, so that no passage is its.
         cosine, prominence = expected.get(id_, (0, 0))
+        (entity,) = store.state.entity_ranks.applied(store.store.entities([id_]))
         assert result["vector_score"] == pytest.approx(cosine, abs=1e-6)
         assert result["graph_score"] == pytest.approx(
-            nearness + (1 - nearness) * (2 * prominence + centrality(store, id_)) / 6, abs=1e-6
+            nearness + (1 - nearness) * (2 * prominence + entity.salience_score) / 6, abs=1e-6
         )
-
-
-def centrality(store: Clew, entity_id: int) -> float:
-    return store.state.entity_ranks.applied(store.store.entities([entity_id]))[0].salience_score
-
-
-def test_without_a_known_name_prominence_and_centrality_count(
-    store: Clew, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The same where an entity's passages are not among the nearest of all."""
-    expected = expected_scores(store, "slow water")
-    whole = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
-    monkeypatch.setattr("clew.search.entity_search.REACH", 1)
-    short = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
-
-    assert whole
-    assert short
-    for result in (*whole, *short):
-        cosine, prominence = expected[result["entity_id"]]
-        assert result["vector_score"] == pytest.approx(cosine, abs=1e-6)
-        central = centrality(store, result["entity_id"])
-        assert result["graph_score"] == pytest.approx((2 * prominence + central) / 6, abs=1e-6)
 
 
 @pytest.mark.parametrize(("vector", "graph"), [(0.6, 0.4), (1, 0), (0, 1), (0, 0)])
 def test_results_are_ordered_by_the_weighted_sum(store: Clew, vector: float, graph: float) -> None:
-    content = ask(
-        store,
+    content = call(
+        store.tools,
         "graph_enhanced_search",
         query="Where does the Lorne flow?",
         vector_weight=vector,
@@ -192,12 +167,11 @@ def test_results_are_ordered_by_the_weighted_sum(store: Clew, vector: float, gra
 
 
 def test_results_have_the_keys_that_are_promised(store: Clew) -> None:
-    content = ask(store, "graph_enhanced_search", query="Jonas Reed")
-    first = content["results"][0]
+    content = call(store.tools, "graph_enhanced_search", query="Jonas Reed")
+    first, reed = content["results"][0], store.entities.get("Jonas Reed")
 
     assert {"query", "result_count", "results", "search_params"} <= set(content)
-    assert first["entity_name"] == "Jonas Reed"
-    assert first["entity_type"] == store.entities.get("Jonas Reed").entity_type
+    assert (first["entity_name"], first["entity_type"]) == ("Jonas Reed", reed.entity_type)
     assert "Jonas Reed" in first["content"]
     assert first["neighbor_count"] == len(first["neighbors"]) > 0
     for neighbor in first["neighbors"]:
@@ -206,29 +180,17 @@ def test_results_have_the_keys_that_are_promised(store: Clew) -> None:
         assert neighbor["name"] == store.entities.get(str(neighbor["entity_id"])).name
 
 
-class Loading(HashEmbedder):
-    """A model that is being loaded until it is told otherwise."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loaded = threading.Event()
-
-    def embed_query(self, text: str) -> Vector:
-        self.loaded.wait()
-        return super().embed_query(text)
-
-
 def test_before_the_model_is_there_words_and_ties_answer(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        fill(engine)
-    with clew.open(tmp_path, embedder=(model := Loading())) as engine:
+        add(engine, TEXTS)
+    with clew.open(tmp_path, embedder=(model := SlowEmbedder())) as engine:
         engine.state.warm(patience=0.0)
-        meanwhile = ask(engine, "graph_enhanced_search", query="Who built the mill?")
-        named = ask(engine, "graph_enhanced_search", query="Tarn Abbey")["results"]
-        model.loaded.set()
+        meanwhile = call(engine.tools, "graph_enhanced_search", query="Who built the mill?")
+        named = call(engine.tools, "graph_enhanced_search", query="Tarn Abbey")["results"]
+        model.let.set()
         while not engine.state.ready:
             pass
-        later = ask(engine, "graph_enhanced_search", query="Who built the mill?")
+        later = call(engine.tools, "graph_enhanced_search", query="Who built the mill?")
 
     assert "still being loaded" in meanwhile["notes"][0]
     assert {r["vector_score"] for r in meanwhile["results"]} == {0.0}
@@ -239,18 +201,17 @@ def test_before_the_model_is_there_words_and_ties_answer(tmp_path: Path) -> None
 
 
 def test_depth_out_of_range_is_moved_into_it(store: Clew) -> None:
-    params = [
-        ask(store, "graph_enhanced_search", query="x", depth=depth)["search_params"]["depth"]
+    depths = [
+        call(store.tools, "graph_enhanced_search", query="x", depth=depth)["search_params"]["depth"]
         for depth in (-5, 0, 3, 99)
     ]
 
-    assert params == [1, 1, 3, 3]
+    assert depths == [1, 1, 3, 3]
 
 
-def test_nothing_is_found_in_an_empty_store(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as empty:
-        content = ask(empty, "graph_enhanced_search", query="Jonas Reed")
-        statistics = ask(empty, "get_graph_statistics")["statistics"]
+def test_nothing_is_found_in_an_empty_store(engine: Clew) -> None:
+    content = call(engine.tools, "graph_enhanced_search", query="Jonas Reed")
+    statistics = call(engine.tools, "get_graph_statistics")["statistics"]
 
     assert content["results"] == []
     assert (statistics["entities"], statistics["avg_relationships_per_entity"]) == (0, 0)
@@ -262,17 +223,16 @@ def test_a_description_goes_before_a_sentence(store: Clew) -> None:
     with store.state.journal.write() as connection:
         connection.execute("UPDATE entities SET content = ? WHERE id = ?", ("m" * 700, described))
 
-    first = ask(store, "graph_enhanced_search", query="Jonas Reed")["results"][0]
+    first = call(store.tools, "graph_enhanced_search", query="Jonas Reed")["results"][0]
 
-    assert first["entity_id"] == described
-    assert first["content"] == "m" * 599 + "…"
+    assert (first["entity_id"], first["content"]) == (described, "m" * 599 + "…")
 
 
 def test_what_only_looks_leaves_no_row_in_the_audit_log(store: Clew) -> None:
-    ask(store, "prune_graph", below=0.9)
-    assert ask(store, "audit")["entries"] == []
-    ask(store, "prune_graph", below=0.9, dry_run=False, confirm=True)
-    (row,) = ask(store, "audit")["entries"]
+    call(store.tools, "prune_graph", below=0.9)
+    assert call(store.tools, "audit")["entries"] == []
+    call(store.tools, "prune_graph", below=0.9, dry_run=False, confirm=True)
+    (row,) = call(store.tools, "audit")["entries"]
     assert (row["tool"], row["subjects"]["below"]) == ("prune_graph", 0.9)
 
 
@@ -309,7 +269,7 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
     """A store with relations of several types, weights and directions."""
     rng = np.random.default_rng(4)
     with clew.open(tmp_path_factory.mktemp("tied"), embedder=HashEmbedder()) as engine:
-        fill(engine)
+        add(engine, TEXTS)
         ids = engine.state.entity_graph.entity_ids.tolist()
         for _ in range(25):
             head, tail = rng.choice(ids, 2, replace=False).tolist()
@@ -341,8 +301,8 @@ def test_neighbours_are_those_of_a_plain_search(
         for r in tied.store.relations(tied.state.entity_graph.entity_ids.tolist())
     ]
 
-    content = ask(
-        tied, "get_entity_neighbors", entity_id=start, relation_type=relation_type, **options
+    content = call(
+        tied.tools, "get_entity_neighbors", entity_id=start, relation_type=relation_type, **options
     )
 
     neighbors = [n for n in content["neighbors"] if n["relation_type"] != "co_occurs_with"]
@@ -358,15 +318,14 @@ def test_neighbours_are_those_of_a_plain_search(
     assert not together or (direction == "both" and relation_type is None)
 
 
-def test_names_of_one_sentence_are_neighbours_of_a_kind_of_their_own(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("With Anna Morn came Piet Oss and Cleo Vale. There Anna Morn married Piet Oss.")
-        anna, piet, cleo = (id_of(engine, n) for n in ("Anna Morn", "Piet Oss", "Cleo Vale"))
-        options = {"entity_id": anna, "relation_type": "co_occurs_with"}
+def test_names_of_one_sentence_are_neighbours_of_a_kind_of_their_own(engine: Clew) -> None:
+    engine.add("With Anna Morn came Piet Oss and Cleo Vale. There Anna Morn married Piet Oss.")
+    anna, piet, cleo = (id_of(engine, n) for n in ("Anna Morn", "Piet Oss", "Cleo Vale"))
+    options = {"entity_id": anna, "relation_type": "co_occurs_with"}
 
-        content = ask(engine, "get_entity_neighbors", **options)
-        graph = ask(engine, "build_local_graph", entity_ids=[anna, piet, cleo])["graph"]
-        above = ask(engine, "get_entity_neighbors", **options, min_weight=1.0)["neighbors"]
+    content = call(engine.tools, "get_entity_neighbors", **options)
+    graph = call(engine.tools, "build_local_graph", entity_ids=[anna, piet, cleo])["graph"]
+    above = call(engine.tools, "get_entity_neighbors", **options, min_weight=1.0)["neighbors"]
 
     # A relation ties the other two, and says more.
     (neighbor,) = content["neighbors"]
@@ -383,35 +342,30 @@ def test_names_of_one_sentence_are_neighbours_of_a_kind_of_their_own(tmp_path: P
 
 def test_pages_together_are_the_whole(tied: Clew) -> None:
     start = id_of(tied, "Jonas Reed")
-    whole = ask(tied, "get_entity_neighbors", entity_id=start, depth=3)
-    pages: list[Mapping[str, Any]] = []
-    cursor = None
-    while cursor is not None or not pages:
-        page = ask(tied, "get_entity_neighbors", entity_id=start, depth=3, limit=2, cursor=cursor)
-        pages.append(page)
-        cursor = page["next_cursor"]
+    asked = {"entity_id": start, "depth": 3}
+    whole = call(tied.tools, "get_entity_neighbors", **asked)
+    parts = list(pages(tied.tools, "get_entity_neighbors", **asked, limit=2))
 
-    assert len(pages) > 2
-    assert [n for page in pages for n in page["neighbors"]] == whole["neighbors"]
+    assert len(parts) > 2
+    assert [n for page in parts for n in page["neighbors"]] == whole["neighbors"]
     assert whole["next_cursor"] is None
 
 
 @pytest.mark.parametrize("cursor", ["", "-1", "x", "٣", "99999999"])
 def test_a_cursor_of_another_make_is_refused(tied: Clew, cursor: str) -> None:
-    assert "expected next_cursor of the result before" in fail(
-        tied, "get_entity_neighbors", entity_id=1, cursor=cursor
+    assert "expected next_cursor of the result before" in refusal(
+        tied.tools, "get_entity_neighbors", entity_id=1, cursor=cursor
     )
 
 
 def test_neighbours_are_asked_by_any_name(store: Clew) -> None:
     start = id_of(store, "Tarn Abbey")
-    by_id = ask(store, "get_entity_neighbors", entity_id=start)
+    by_id = call(store.tools, "get_entity_neighbors", entity_id=start)
 
-    assert ask(store, "get_entity_neighbors", entity_id="tarn abbey") == by_id
-    begun = ask(store, "get_entity_neighbors", entity_id="Tarn Ab")
-    assert begun["neighbors"] == by_id["neighbors"]
-    assert begun["notes"] == ["'Tarn Ab' is taken for 'Tarn Abbey'"]
-    assert "near it: 'Tarn Abbey'" in fail(store, "get_entity_neighbors", entity_id="Tarn Abey")
+    assert call(store.tools, "get_entity_neighbors", entity_id="tarn abbey") == by_id
+    assert "near it: 'Tarn Abbey'" in refusal(
+        store.tools, "get_entity_neighbors", entity_id="Tarn Abey"
+    )
 
 
 def test_an_id_goes_before_a_name_of_digits(store: Clew) -> None:
@@ -420,7 +374,7 @@ def test_an_id_goes_before_a_name_of_digits(store: Clew) -> None:
         store.entities.rename(store.entities.get("Jonas Reed"), name)
 
     given = (first, str(first), f" {first}", 1984, "1984")
-    found = [ask(store, "get_entity_neighbors", entity_id=one)["entity_id"] for one in given]
+    found = [call(store.tools, "get_entity_neighbors", entity_id=one)["entity_id"] for one in given]
 
     assert found == [first, first, named, named, named]
 
@@ -428,7 +382,7 @@ def test_an_id_goes_before_a_name_of_digits(store: Clew) -> None:
 def test_a_relation_type_that_there_is_not_is_refused(store: Clew) -> None:
     start = id_of(store, "Tarn Abbey")
 
-    told = fail(store, "get_entity_neighbors", entity_id=start, relation_type="partof")
+    told = refusal(store.tools, "get_entity_neighbors", entity_id=start, relation_type="partof")
 
     assert told.startswith("no relation is of the type 'partof'; there are ")
     for name, _, _ in store.store.relation_counts():
@@ -436,18 +390,9 @@ def test_a_relation_type_that_there_is_not_is_refused(store: Clew) -> None:
     assert "co_occurs_with" in told
     # Every store knows these, whether or not it has any.
     assert (
-        ask(store, "get_entity_neighbors", entity_id=start, relation_type="extends")["notes"] == []
+        call(store.tools, "get_entity_neighbors", entity_id=start, relation_type="extends")["notes"]
+        == []
     )
-
-
-def test_unknown_entities_are_named(store: Clew) -> None:
-    for tool in ("get_entity_neighbors", "extract_entity_relationships"):
-        told = fail(store, tool, entity_id=2**62)
-        assert told.startswith(f"there is no entity {2**62}; expected an entity_id")
-        assert f"at most {2**63 - 1}" in fail(store, tool, entity_id=10**30)
-        assert "graph_enhanced_search" in told
-    told = fail(store, "extract_entity_relationships", entity_id="Lorne")
-    assert "expected a whole number" in told
 
 
 # --- add_entity_relationship -------------------------------------------------------------
@@ -464,31 +409,35 @@ def test_a_relation_is_added_once(store: Clew) -> None:
         "context": {"by": ["hand"]},
     }
 
-    first = ask(store, "add_entity_relationship", **stated)
-    again = ask(store, "add_entity_relationship", **stated)
+    first, again = (call(store.tools, "add_entity_relationship", **stated) for _ in range(2))
 
-    assert first == again
-    assert first == {
-        "success": True,
-        "relationship_id": first["relationship_id"],
-        "source_id": source,
-        "target_id": target,
-        "relation_type": "depends_on",
-        "weight": 0.25,
-        "is_causal": True,
-    }
+    assert (
+        first
+        == again
+        == {
+            "success": True,
+            "relationship_id": first["relationship_id"],
+            "source_id": source,
+            "target_id": target,
+            "relation_type": "depends_on",
+            "weight": 0.25,
+            "is_causal": True,
+        }
+    )
     [kept] = store.store.relations_by_id([first["relationship_id"]])
     assert kept.context == {"by": ["hand"]}
-    [neighbor] = ask(store, "get_entity_neighbors", entity_id=target, relation_type="depends_on")[
-        "neighbors"
-    ]
-    assert (neighbor["neighbor_id"], neighbor["direction"]) == (source, "inbound")
-    assert neighbor["is_causal"] is True
+    [neighbor] = call(
+        store.tools, "get_entity_neighbors", entity_id=target, relation_type="depends_on"
+    )["neighbors"]
+    shown = neighbor["neighbor_id"], neighbor["direction"], neighbor["is_causal"]
+    assert shown == (source, "inbound", True)
 
 
 @pytest.mark.parametrize("name", ["Causes", "is part of", "_x", "x__y", "x_", "", "é", "1st"])
 def test_relation_types_are_snake_case(store: Clew, name: str) -> None:
-    told = fail(store, "add_entity_relationship", source_id=1, target_id=2, relation_type=name)
+    told = refusal(
+        store.tools, "add_entity_relationship", source_id=1, target_id=2, relation_type=name
+    )
 
     assert f"relation_type cannot be {name!r}; expected relates_to, causes, part_of" in told
 
@@ -497,9 +446,11 @@ def test_wrong_ends_and_weights_change_nothing(store: Clew) -> None:
     before = store.store.generation()
     stated = {"source_id": 1, "target_id": 2, "relation_type": "uses"}
 
-    assert "no entity 99" in fail(store, "add_entity_relationship", **{**stated, "target_id": 99})
-    assert "0 to 1" in fail(store, "add_entity_relationship", **stated, weight=1.5)
-    assert "an object" in fail(store, "add_entity_relationship", **stated, context=[1])
+    assert "no entity 99" in refusal(
+        store.tools, "add_entity_relationship", **{**stated, "target_id": 99}
+    )
+    assert "0 to 1" in refusal(store.tools, "add_entity_relationship", **stated, weight=1.5)
+    assert "an object" in refusal(store.tools, "add_entity_relationship", **stated, context=[1])
     assert store.store.generation() == before
 
 
@@ -508,14 +459,13 @@ def test_wrong_ends_and_weights_change_nothing(store: Clew) -> None:
 
 def test_statistics_count_what_is_not_retracted(store: Clew) -> None:
     source, target = id_of(store, "Ada Quill"), id_of(store, "Tarn Abbey")
-    before = ask(store, "get_graph_statistics")["statistics"]
+    before = call(store.tools, "get_graph_statistics")["statistics"]
     for name, causal in (("causes", True), ("uses", False), ("wrong", True)):
         relation = store.entities.add_relation(source, target, name, is_causal=causal)
     store.store.retract([relation.id])
 
-    content = ask(store, "get_graph_statistics")
+    statistics = call(store.tools, "get_graph_statistics")["statistics"]
 
-    statistics, health = content["statistics"], content["health"]
     types = {t["relation_type"]: t["count"] for t in statistics["relationship_types"]}
     assert statistics["relationships"] == before["relationships"] + 2 == sum(types.values())
     assert statistics["causal_relationships"] == before["causal_relationships"] + 1
@@ -523,32 +473,33 @@ def test_statistics_count_what_is_not_retracted(store: Clew) -> None:
     assert statistics["entities"] == store.maintenance.stats()["entities"]
     mean = statistics["relationships"] / statistics["entities"]
     assert statistics["avg_relationships_per_entity"] == pytest.approx(mean, abs=1e-6)
-    assert (statistics["qdrant_available"], statistics["qdrant_connected"]) == (False, False)
-    assert (health["status"], health["embedded_connected"]) == ("healthy", True)
 
 
 # --- extracting again --------------------------------------------------------------------
 
 
 def facts(engine: Clew) -> set[tuple[str, str, str]]:
+    """But for what a thing is called: no passage names that, and only indexing states it."""
     relations = engine.store.relations(engine.state.entity_graph.entity_ids.tolist())
     names = engine.store.entity_names(engine.state.entity_graph.entity_ids.tolist())
-    return {(names[r.from_entity_id], r.relation_type, names[r.to_entity_id]) for r in relations}
+    stated = {(names[r.from_entity_id], r.relation_type, names[r.to_entity_id]) for r in relations}
+    return {fact for fact in stated if fact[1] != "is_a"}
 
 
 @pytest.fixture
 def unread(tmp_path: Path) -> Iterator[Clew]:
     """Indexed by something that reads names alone, opened by something that reads relations."""
-    with clew.open(tmp_path, embedder=HashEmbedder(), extractor=Silent()) as engine:
-        fill(engine)
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+    folder = tmp_path / "unread"
+    with clew.open(folder, embedder=HashEmbedder(), extractor=Silent()) as engine:
+        add(engine, TEXTS)
+    with clew.open(folder, embedder=HashEmbedder()) as engine:
         assert facts(engine) == set()
         yield engine
 
 
 def test_reading_all_again_finds_what_indexing_finds(unread: Clew, store: Clew) -> None:
-    first = ask(unread, "extract_all_relationships")
-    second = ask(unread, "extract_all_relationships")
+    first = call(unread.tools, "extract_all_relationships")
+    second = call(unread.tools, "extract_all_relationships")
 
     assert facts(unread) == facts(store) != set()
     statistics = first["statistics"]
@@ -565,7 +516,7 @@ def test_reading_all_again_finds_what_indexing_finds(unread: Clew, store: Clew) 
 def test_reading_one_entity_adds_its_relations_alone(unread: Clew) -> None:
     entity = id_of(unread, "Tarn Abbey")
 
-    content = ask(unread, "extract_entity_relationships", entity_id=entity)
+    content = call(unread.tools, "extract_entity_relationships", entity_id=entity)
 
     assert facts(unread) == {("Tarn Abbey", "part_of", "Lorne Estate")}
     assert content["relationships_found"] == content["relationships_added"] == 1
@@ -580,7 +531,7 @@ def test_a_retracted_relation_does_not_come_back(store: Clew) -> None:
     entity = id_of(store, "Tarn Abbey")
     store.store.retract([r.id for r in store.store.relations([entity])])
 
-    content = ask(store, "extract_entity_relationships", entity_id=entity)
+    content = call(store.tools, "extract_entity_relationships", entity_id=entity)
 
     assert content["relationships_added"] == 0
     assert store.store.relations([entity]) == []
@@ -590,7 +541,7 @@ def test_some_entities_at_a_time(unread: Clew) -> None:
     size = unread.maintenance.stats()["entities"]
 
     steps = [
-        ask(unread, "extract_all_relationships", limit=4)["statistics"]["total_processed"]
+        call(unread.tools, "extract_all_relationships", limit=4)["statistics"]["total_processed"]
         for _ in range(size // 4 + 2)
     ]
 
@@ -617,7 +568,7 @@ def test_a_reading_cut_short_goes_on_later(unread: Clew, store: Clew) -> None:
         impatient = Impatient(2, end)
         cut: Outcome = unread.tools.call("extract_all_relationships", {}, progress=impatient)
     halfway = facts(unread)
-    ask(unread, "extract_all_relationships")
+    call(unread.tools, "extract_all_relationships")
 
     assert impatient.told == [(0, 5), (1, 5), (2, 5)]
     assert not cut.is_error
@@ -632,14 +583,15 @@ def test_the_graph_between_entities(tied: Clew) -> None:
     names = ["Jonas Reed", "Tarn Abbey", "Lorne Estate", "Veldt County"]
     ids = [id_of(tied, name) for name in names]
 
-    content = ask(tied, "build_local_graph", entity_ids=[*map(str, ids), ids[0], 2**62])
+    content = call(tied.tools, "build_local_graph", entity_ids=[*map(str, ids), ids[0], 2**62])
 
     graph = content["graph"]
     inner = [
         r for r in tied.store.relations(ids) if r.from_entity_id in ids and r.to_entity_id in ids
     ]
-    assert [node["id"] for node in graph["nodes"]] == ids
-    assert [node["name"] for node in graph["nodes"]] == names
+    assert [(node["id"], node["name"]) for node in graph["nodes"]] == [
+        *zip(ids, names, strict=True)
+    ]
     for node in graph["nodes"]:
         entity = tied.entities.get(node["name"])
         assert (node["tier"], node["entity_type"]) == (entity.tier, entity.entity_type)
@@ -649,11 +601,6 @@ def test_the_graph_between_entities(tied: Clew) -> None:
     assert graph["edges"][: len(stated)] == stated
     assert (graph["node_count"], graph["edge_count"]) == (4, len(graph["edges"]))
     assert content["left_out"] == {"nodes": 0, "edges": 0, "unknown_ids": 1}
-
-
-def test_a_graph_of_no_known_entity_is_refused(store: Clew) -> None:
-    assert "there is no entity 5000" in fail(store, "build_local_graph", entity_ids=[5000])
-    assert "no entity is given" in fail(store, "build_local_graph", entity_ids=[])
 
 
 # --- budgets -----------------------------------------------------------------------------
@@ -677,9 +624,13 @@ def test_results_keep_to_their_budget_and_say_what_is_left_out(crowded: Clew, bu
     everything = crowded.state.entity_graph.entity_ids.tolist()
     count = crowded.state.embedder.count_tokens
 
-    found = ask(crowded, "graph_enhanced_search", query="Aldermere", limit=50, max_tokens=budget)
-    around = ask(crowded, "get_entity_neighbors", entity_id=hub, limit=200, max_tokens=budget)
-    local = ask(crowded, "build_local_graph", entity_ids=everything, max_tokens=budget)
+    found = call(
+        crowded.tools, "graph_enhanced_search", query="Aldermere", limit=50, max_tokens=budget
+    )
+    around = call(
+        crowded.tools, "get_entity_neighbors", entity_id=hub, limit=200, max_tokens=budget
+    )
+    local = call(crowded.tools, "build_local_graph", entity_ids=everything, max_tokens=budget)
 
     for content in (found, around, local):
         assert count(json.dumps(content, ensure_ascii=False)) <= budget

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,10 +22,8 @@ from clew.plugins.llm.reading import graph_upsert
 from clew.request_end import request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-
-if TYPE_CHECKING:
-    from clew.types import Vectors
-
+from clew.types import Vectors
+from tests.unit.called import call, pages, refusal
 
 # --- The nine tools of the reference memory server, called as a client calls them.
 
@@ -39,23 +38,18 @@ class Client:
     """Calls tools by name."""
 
     def __init__(self, engine: clew.Clew, toolbox: Toolbox | None = None) -> None:
-        self._toolbox = toolbox or Toolbox(engine, OPERATIONS, profile="memory")
+        self.toolbox = toolbox or Toolbox(engine, OPERATIONS, profile="memory")
 
     def outcome(self, name: str, **arguments: object) -> Outcome:
-        return self._toolbox.call(name, arguments)
+        return self.toolbox.call(name, arguments)
 
     def __call__(self, name: str, **arguments: object) -> dict[str, Any]:
         """The result without `success`."""
-        outcome = self.outcome(name, **arguments)
-        assert not outcome.is_error, outcome.text
-        assert outcome.content["success"] is True
-        assert json.loads(outcome.text) == outcome.content
-        return {key: value for key, value in outcome.content.items() if key != "success"}
+        content = call(self.toolbox, name, **arguments)
+        return {key: value for key, value in content.items() if key != "success"}
 
     def error(self, name: str, **arguments: object) -> str:
-        outcome = self.outcome(name, **arguments)
-        assert outcome.is_error, outcome.text
-        return outcome.text
+        return refusal(self.toolbox, name, **arguments)
 
 
 class CountingEmbedder(HashEmbedder):
@@ -296,16 +290,6 @@ def test_any_text_is_taken_or_refused_in_words(tmp_path_factory: pytest.TempPath
 # --- pages
 
 
-def pages(client: Client, name: str, **arguments: object) -> Iterator[dict[str, Any]]:
-    cursor = None
-    while True:
-        page = client(name, cursor=cursor, **arguments)
-        yield page
-        cursor = page.get("next_cursor")
-        if cursor is None:
-            return
-
-
 def untimed(graph: dict[str, Any]) -> dict[str, Any]:
     """A graph as the reference server has it; each statement says when it was told and holds."""
     entities, relations = (
@@ -360,7 +344,7 @@ def test_pages_hold_everything_once_and_keep_their_budget(
         client("create_entities", entities=entities)
         client("create_relations", relations=relations)
         parts = []
-        for part in pages(client, "read_graph", limit=limit, max_tokens=tokens):
+        for part in pages(client.toolbox, "read_graph", limit=limit, max_tokens=tokens):
             assert embedder.count_tokens(json.dumps(part)) <= tokens
             assert len(part["entities"]) <= limit
             parts.append(untimed(part))
@@ -372,43 +356,41 @@ def test_pages_hold_everything_once_and_keep_their_budget(
 def test_a_text_larger_than_any_page_is_shown_in_part(client: Client) -> None:
     entity = {**VELL, "observations": ["word " * 3000, "short"]}
     client("create_entities", entities=[entity])
-    told, _ = joined(list(pages(client, "read_graph", max_tokens=500)))
+    told, _ = joined(list(pages(client.toolbox, "read_graph", max_tokens=500)))
     long, short = told["Vell"]
     assert short == "short"
     assert long.endswith("…")
     assert entity["observations"][0].startswith(long[:-1])
 
 
-def test_a_call_that_writes_syncs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_writes_syncs_once(engine: clew.Clew, monkeypatch: pytest.MonkeyPatch) -> None:
     """The audit log and what the tool writes become durable together: one FULL commit."""
     levels: list[str] = []
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        database = engine.state.journal
-        begin = database._patiently
+    database = engine.state.journal
+    begin = database._patiently
 
-        def listen(connection: sqlite3.Connection, *statements: str) -> None:
-            levels.extend(one for one in statements if one.startswith("PRAGMA synchronous"))
-            begin(connection, *statements)
+    def listen(connection: sqlite3.Connection, *statements: str) -> None:
+        levels.extend(one for one in statements if one.startswith("PRAGMA synchronous"))
+        begin(connection, *statements)
 
-        monkeypatch.setattr(database, "_patiently", listen)
-        entities = [{"name": "Anna", "entityType": "person", "observations": ["Sings."]}]
-        assert not engine.tools.call("create_entities", {"entities": entities}).is_error
-        assert len(engine.maintenance.audit()) == 1
+    monkeypatch.setattr(database, "_patiently", listen)
+    entities = [{"name": "Anna", "entityType": "person", "observations": ["Sings."]}]
+    assert not engine.tools.call("create_entities", {"entities": entities}).is_error
+    assert len(engine.maintenance.audit()) == 1
     assert levels.count("PRAGMA synchronous = FULL") == 1
     assert levels[-1] == "PRAGMA synchronous = FULL"
 
 
-def test_the_profile_full_finds_what_is_told_beside_what_documents_say(tmp_path: Path) -> None:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add("The quay of Morn was built by Ada Quill.", source="quay")
-        toolbox = Toolbox(engine, OPERATIONS, profile="full")
-        told = {
-            "name": "Ada Quill",
-            "entityType": "person",
-            "observations": ["Ada Quill keeps bees."],
-        }
-        assert not toolbox.call("create_entities", {"entities": [told]}).is_error
-        found = toolbox.call("query_documents", {"query": "Ada Quill"}).content["results"]
+def test_the_profile_full_finds_what_is_told_beside_what_documents_say(engine: clew.Clew) -> None:
+    engine.add("The quay of Morn was built by Ada Quill.", source="quay")
+    toolbox = Toolbox(engine, OPERATIONS, profile="full")
+    told = {
+        "name": "Ada Quill",
+        "entityType": "person",
+        "observations": ["Ada Quill keeps bees."],
+    }
+    assert not toolbox.call("create_entities", {"entities": [told]}).is_error
+    found = toolbox.call("query_documents", {"query": "Ada Quill"}).content["results"]
     texts = " ".join(hit["text"] for hit in found)
     assert "built by Ada Quill" in texts
     assert "keeps bees" in texts
@@ -434,18 +416,18 @@ told = st.fixed_dictionaries({"entityName": names, "contents": facts})
 untold = st.fixed_dictionaries({"entityName": names, "observations": facts})
 
 
-def call(name: str, argument: str, items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def calls_of(name: str, argument: str, items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.tuples(st.just(name), st.fixed_dictionaries({argument: st.lists(items, max_size=3)}))
 
 
 calls = st.lists(
     st.one_of(
-        call("create_entities", "entities", entity),
-        call("create_relations", "relations", relation),
-        call("add_observations", "observations", told),
-        call("delete_entities", "entityNames", names),
-        call("delete_observations", "deletions", untold),
-        call("delete_relations", "relations", relation),
+        calls_of("create_entities", "entities", entity),
+        calls_of("create_relations", "relations", relation),
+        calls_of("add_observations", "observations", told),
+        calls_of("delete_entities", "entityNames", names),
+        calls_of("delete_observations", "deletions", untold),
+        calls_of("delete_relations", "relations", relation),
     ),
     max_size=10,
 )
@@ -529,12 +511,10 @@ CANAL = "She came from the old town by the canal. The Quiet Smith lived there, t
 
 
 @pytest.fixture
-def extraction_engine(tmp_path: Path) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.add(TOWER, source="tower", title="Tower of Vell")
-        engine.add(CANAL, source="canal", title="Notes")
-        yield engine
-        assert engine.maintenance.check().problems == ()
+def extraction_engine(engine: clew.Clew) -> clew.Clew:
+    engine.add(TOWER, source="tower", title="Tower of Vell")
+    engine.add(CANAL, source="canal", title="Notes")
+    return engine
 
 
 @pytest.fixture
@@ -550,8 +530,8 @@ def test_passages_come_with_instructions_and_the_schema_of_the_answer(
     extraction_client: Client,
 ) -> None:
     handed = extraction_client("extraction_next")
-    assert [p["text"] for p in handed["passages"]] == [TOWER, CANAL]
-    assert [p["title"] for p in handed["passages"]] == ["Tower of Vell", "Notes"]
+    shown = [(p["title"], p["text"]) for p in handed["passages"]]
+    assert shown == [("Tower of Vell", TOWER), ("Notes", CANAL)]
     assert handed["schema"] == input_schema(graph_upsert.parameters)
     assert "graph_upsert" in handed["instructions"]
     # Texts are data: no word of theirs is where an assistant looks for what to do.
@@ -598,11 +578,11 @@ def test_what_is_given_back_is_tied_to_passage_and_sentence(
             },
         ],
     )
-    assert (answer["passages"], answer["entities"], answer["relations"]) == (2, 2, 2)
-    assert (answer["new_relations"], answer["rejected"], answer["remaining"]) == (2, [], 0)
+    told = {"passages": 2, "entities": 2, "relations": 2, "new_relations": 2, "remaining": 0}
+    assert answer.items() >= {**told, "rejected": []}.items()
     smith = extraction_engine.entities.get("The Quiet Smith")
-    assert (smith.entity_type, smith.content) == ("person", "A smith of Vell.")
-    assert (smith.mentions, smith.documents) == (3, 2)
+    known = smith.entity_type, smith.content, smith.mentions, smith.documents
+    assert known == ("person", "A smith of Vell.", 3, 2)
     stated = {r.relation: r for r in extraction_engine.graph.relations("Ada Morn")}
     assert stated["taught"].evidence == "The quiet smith taught her."
     assert stated["came_from"].evidence == "She came from the old town by the canal."
@@ -611,26 +591,6 @@ def test_what_is_given_back_is_tied_to_passage_and_sentence(
     assert (origin.extractor, origin.confidence) == ("assistant", 0.6)
     # And the graph leads there.
     assert {stated["taught"].head, stated["came_from"].tail} == {"Quiet Smith", "old town"}
-
-
-def test_giving_it_back_again_changes_nothing(
-    extraction_client: Client, extraction_engine: clew.Clew
-) -> None:
-    arguments = {
-        "passage_ids": ids(extraction_client),
-        "entities": [{"name": "quiet smith", "entity_type": "person"}],
-        "relations": [{"source": "quiet smith", "target": "Ada Morn", "relation_type": "taught"}],
-    }
-    extraction_client("graph_upsert", **arguments)
-    before = (
-        extraction_engine.store.mention_rows().tolist(),
-        extraction_engine.maintenance.stats()["relations"],
-    )
-    assert extraction_client("graph_upsert", **arguments)["new_relations"] == 0
-    assert (
-        extraction_engine.store.mention_rows().tolist(),
-        extraction_engine.maintenance.stats()["relations"],
-    ) == before
 
 
 def test_names_are_resolved_against_those_that_are_known(
@@ -666,11 +626,14 @@ def test_what_does_not_hold_is_told_and_the_rest_is_taken(
     )
     assert (answer["entities"], answer["relations"], answer["rejected_count"]) == (1, 1, 5)
     reasons = {r["item"]: r["reason"] for r in answer["rejected"]}
-    assert "in none of the passages, and not known" in reasons["Atlantis"]
-    assert "in none of the passages" in reasons["Ada Morn -left-> Atlantis"]
-    assert "needs letters or digits" in reasons["?"]
-    assert "snake_case name" in reasons["Ada Morn -!-> quiet smith"]
-    assert reasons["Ada Morn -knows-> ada morn"] == "both ends are the same entity"
+    for item, reason in {
+        "Atlantis": "in none of the passages, and not known",
+        "Ada Morn -left-> Atlantis": "in none of the passages",
+        "?": "needs letters or digits",
+        "Ada Morn -!-> quiet smith": "snake_case name",
+        "Ada Morn -knows-> ada morn": "both ends are the same entity",
+    }.items():
+        assert reason in reasons[item]
     assert extraction_engine.entities.find("Atlantis") == []
 
 
@@ -682,17 +645,6 @@ def test_a_relation_needs_a_passage_that_names_an_end(
     relation = {"source": "Ilse Marr", "target": "Piet Oss", "relation_type": "knows"}
     answer = extraction_client("graph_upsert", passage_ids=[tower], relations=[relation])
     assert answer["rejected"][0]["reason"] == "no passage names one of its ends"
-
-
-def test_what_was_found_goes_with_its_passage(
-    extraction_client: Client, extraction_engine: clew.Clew
-) -> None:
-    extraction_client(
-        "graph_upsert", passage_ids=ids(extraction_client), entities=[{"name": "old town"}]
-    )
-    extraction_engine.add("Nothing is left of it.", source="canal", title="Notes")
-    assert extraction_engine.entities.find("old town") == []
-    assert extraction_client("extraction_next")["remaining"] == 1
 
 
 def test_a_passage_that_changed_is_refused(
@@ -723,10 +675,6 @@ def test_without_passages_it_is_what_the_assistant_knows(
         [extraction_engine.entities.get("Zoe Vale").id]
     )
     assert (relation.is_causal, relation.weight) == (True, 0.8)
-    unknown = {"source": "Zoe Vale", "target": "Qqq", "relation_type": "knows"}
-    told = extraction_client.error("graph_upsert", relations=[unknown])
-    assert "no entity 'Qqq'" in told
-    assert "give it in entities, too" in told
 
 
 def test_what_is_wrong_without_passages_writes_nothing(
@@ -734,9 +682,12 @@ def test_what_is_wrong_without_passages_writes_nothing(
 ) -> None:
     entities = [{"name": "Zoe Vale"}]
     for relation, reason in (
-        ({"source": "zoe vale", "target": "Qqq", "relation_type": "knows"}, "no entity 'Qqq'"),
-        ({"source": "zoe vale", "target": "Ada Morn", "relation_type": "?"}, "'?' cannot be"),
+        (
+            {"source": "zoe vale", "target": "Qqq", "relation_type": "knows"},
+            r"no entity 'Qqq'.*give it in entities, too",
+        ),
+        ({"source": "zoe vale", "target": "Ada Morn", "relation_type": "?"}, r"'\?' cannot be"),
     ):
         arguments = {"entities": entities, "relations": [relation]}
-        assert reason in extraction_client.error("graph_upsert", **arguments)
+        assert re.search(reason, extraction_client.error("graph_upsert", **arguments))
         assert extraction_engine.store.made_by_hand() == []

@@ -7,44 +7,40 @@ import logging
 import random
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import clew.wiring as codes_module
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.engine import Engine
 from clew.engine.state import VectorIndexWithFallback
 from clew.errors import MissingExtraError, StoreError, StoreUnavailableError
 from clew.models.onnx import VectorCache
-from clew.settings import LargeSettings, load_settings
-from clew.stores import vectors as module
+from clew.settings import LargeSettings
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.store import Store
 from clew.stores.vectors import VectorMatrix
 from clew.testing.conformance import EMBEDDER, make_vector
 from clew.testing.fakes import HashEmbedder
+from clew.types import Ids, Scores, Vector, Vectors
 from clew.wiring import LARGE, used_from
+from tests.unit.asked import NOTES
+from tests.unit.asked import add as add_texts
 from tests.unit.vector_stores import add, drop, nearest, search_while_saving
-
-if TYPE_CHECKING:
-    from clew.stores.store import Store
-    from clew.types import Ids, Scores, Vector, Vectors
-
 
 # --- vectors
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    add(store, 0, 30)
-    yield store
-    store.close()
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        add(store, 0, 30)
+        yield store
 
 
 def files(store: SqliteStore) -> list[str]:
@@ -109,7 +105,7 @@ def test_a_damaged_file_is_not_written_on(
     damaged = bytearray(path.read_bytes())
     damaged[600:700] = bytes(100)
     path.write_bytes(damaged)
-    monkeypatch.setattr(module, "_WORTH_CHUNKS", 0)
+    monkeypatch.setattr("clew.stores.vectors._WORTH_CHUNKS", 0)
     add(store, 30, 40)
     matrix = VectorMatrix(store, store.folder)
     matrix.refresh()  # tail and damaged rows go to a new file
@@ -123,8 +119,8 @@ def test_searching_goes_on_where_the_file_cannot_be_written(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "write_arrays", full)
-    monkeypatch.setattr(module, "_WORTH_CHUNKS", 0)
+    monkeypatch.setattr("clew.stores.vectors.write_arrays", full)
+    monkeypatch.setattr("clew.stores.vectors._WORTH_CHUNKS", 0)
     matrix = VectorMatrix(store, store.folder)
     matrix.refresh()
     add(store, 30, 40)
@@ -371,7 +367,7 @@ def test_when_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         for wanted in ("auto", "always", "never")
     ]
     assert found == [LARGE, 1, None]
-    monkeypatch.setattr(codes_module, "find_spec", lambda name: None)
+    monkeypatch.setattr("clew.wiring.find_spec", lambda name: None)
     assert used_from("vectors", LargeSettings().vectors, "turbovec") is None
     with pytest.raises(MissingExtraError, match=r"large.vectors.*clew\[large\]"):
         used_from("vectors", LargeSettings(vectors="always").vectors, "turbovec")
@@ -380,11 +376,6 @@ def test_when_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- A vector index that is kept apart from the store and cannot be reached for a while.
 
 
-NOTES = {
-    "mill": "Jonas Reed built the mill at Harrow Ford.",
-    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
-    "bell": "Edda Rowe cast the bell of Port Anselm.",
-}
 QUESTION = "Who built the mill at Harrow Ford?"
 
 
@@ -414,11 +405,9 @@ class Distant(VectorMatrix):
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
-        for name, text in NOTES.items():
-            engine.add(text, source=name, title=name)
-        yield engine
+def engine(engine: Engine) -> Engine:
+    add_texts(engine, NOTES)
+    return engine
 
 
 @pytest.fixture

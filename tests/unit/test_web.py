@@ -168,9 +168,8 @@ def test_a_session_ends_where_nobody_uses_it() -> None:
 
 def test_a_token_sees_its_namespaces_alone(client: TestClient) -> None:
     log_in(client, READER[0])
-    own = client.get("/ui/documents")
-    other = client.get("/ui/documents?namespace=mills")
-    none = client.get("/ui/documents?namespace=none")
+    asked = ("", "?namespace=mills", "?namespace=none")
+    own, other, none = (client.get(f"/ui/documents{query}") for query in asked)
 
     assert own.status_code == 200
     assert "The mill" not in own.text
@@ -351,10 +350,13 @@ def test_a_picture_is_of_the_store_as_it_is_and_waits_for_no_communities(tmp_pat
 def test_settings_are_shown_without_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CLEW_NEO4J__PASSWORD", "hunter2-neo4j")
-    monkeypatch.setenv("CLEW_QDRANT__API_KEY", "hunter2-qdrant")
-    monkeypatch.setenv("CLEW_QDRANT__URL", "http://" + "ann:hunter2-url" + "@localhost:6333")
-    monkeypatch.setenv("CLEW_SEARCH__LIMIT", "7")
+    for name, value in {
+        "NEO4J__PASSWORD": "hunter2-neo4j",
+        "QDRANT__API_KEY": "hunter2-qdrant",
+        "QDRANT__URL": "http://" + "ann:hunter2-url" + "@localhost:6333",
+        "SEARCH__LIMIT": "7",
+    }.items():
+        monkeypatch.setenv(f"CLEW_{name}", value)
     with explorer(tmp_path) as client:
         log_in(client, OWNER[0])
         refused = client.get("/ui/settings")
@@ -584,20 +586,19 @@ def test_a_cookie_alone_writes_nothing(tmp_path: Path) -> None:
 # alone.
 
 
-def test_a_passage_is_compared_whether_it_was_a_candidate_or_not(tmp_path: Path) -> None:
+def test_a_passage_is_compared_whether_it_was_a_candidate_or_not(engine: Clew) -> None:
     question = "Who cast the bell of Port Anselm?"
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
-        store.add_documents(
-            clew.Document(source=f"{n}", text=f"Edda Rowe cast bell number {n} of Port Anselm.")
-            for n in range(400)
-        )
-        store.add("Sheep graze upon every quiet hill.", source="sheep")
-        found = store.search(question, strategy="graph", limit=2).hits
-        first, second = (hit.chunk.id for hit in found)
-        (sheep,) = (chunk.id for chunk in store.documents.chunks("sheep"))
-        near = compare_passages(store, question, first, [second])
-        assert compare_passages(store, question, first, [10**9]) is None
-        far = compare_passages(store, question, first, [sheep])
+    engine.add_documents(
+        clew.Document(source=f"{n}", text=f"Edda Rowe cast bell number {n} of Port Anselm.")
+        for n in range(400)
+    )
+    engine.add("Sheep graze upon every quiet hill.", source="sheep")
+    found = engine.search(question, strategy="graph", limit=2).hits
+    first, second = (hit.chunk.id for hit in found)
+    (sheep,) = (chunk.id for chunk in engine.documents.chunks("sheep"))
+    near = compare_passages(engine, question, first, [second])
+    assert compare_passages(engine, question, first, [10**9]) is None
+    far = compare_passages(engine, question, first, [sheep])
 
     assert near is not None
     assert far is not None
