@@ -201,6 +201,47 @@ def test_one_late_text_moves_no_month_to_another_year(tmp_path: Path) -> None:
                 assert period.start == day(first), (now, month)
 
 
+DIARY = {
+    "Fair of 2024": ("2024-12-03", "The fair was held."),
+    "Fair of 2026": ("2026-12-03", "Fair, with an appointment at the mill."),
+    "Feast": ("2025-12-19", "The feast was held."),
+    "Notice": ("2026-11-02", "The race is on 6 February 2027."),
+    "Talk of 2026": ("2026-10-20", "A talk."),
+    "Talk of 2027": ("2027-10-20", "A talk."),
+}
+diary_engine = engine_of(
+    {t: text for t, (_, text) in DIARY.items()}, {t: d for t, (d, _) in DIARY.items()}
+)
+
+
+@pytest.mark.parametrize("form", ["{day} {month}", "{month} {day}", "the {day}th of {month}"])
+@pytest.mark.parametrize(
+    ("day_", "month", "has", "will", "did"),
+    [
+        ("3", "December", 2026, 2026, 2024),
+        ("19", "December", 2025, 2025, 2025),  # nothing is to come
+        ("6", "February", 2027, 2027, 2027),  # nothing was
+        ("20", "October", 2026, 2027, 2026),  # the nearest
+        ("1", "January", 2026, 2026, 2026),  # nothing at all: the latest past
+    ],
+)
+def test_a_day_without_a_year_is_the_nearest_of_which_there_is_anything(
+    diary_engine: clew.Clew, form: str, day_: str, month: str, has: int, will: int, did: int
+) -> None:
+    named = form.format(day=day_, month=month)
+    for verb, year in (
+        ("has anybody", has),
+        ("will anybody have", will),
+        ("did anybody have", did),
+    ):
+        question = f"Who {verb} an appointment on {named}?"
+        session = new_session(diary_engine, question, now=day("2026-11-29"))
+        period = read_asked_time(session).period
+        assert period is not None
+        assert period.start is not None
+        assert f"{period.start:%Y %B} {period.start.day}" == f"{year} {month} {day_}", verb
+
+
 def test_of_two_periods_that_are_compared_each_has_its_turn(time_engine: clew.Clew) -> None:
     for question in (
         "How did the budget of the harbour differ between 2020 and 2024?",
