@@ -604,6 +604,31 @@ def test_question_without_a_period(question: str) -> None:
     assert (found.period, found.phrase, found.explicit) == (None, "", False)
 
 
+NOW_WORDS = (
+    "now|right now|by now|just now|as of now|currently|presently|nowadays|these days|at present"
+    "|still|at the moment|for the moment|at this moment|at the present time|at this point"
+    "|at this time|to this day|as of today|as of this week"
+)
+
+
+@pytest.mark.parametrize("form", ["Where {} does Ada live?", "{}, who leads?", "Who is ill {}?"])
+@pytest.mark.parametrize("words", NOW_WORDS.split("|"))
+def test_words_for_now_ask_for_what_is_so_now(form: str, words: str) -> None:
+    question = form.format(words)
+    assert (asked(question).newest, asked(question).period) == (True, None)
+    # With a period beside them they say nothing of their own; words of a title are none.
+    assert not asked(f"{question.rstrip('?')} in 2019?").newest
+    assert not asked(f'Who wrote "{question}"?').newest
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Who was ill at the moment of the crash?", "Who came today?", "as of 2019, who led?"],
+)
+def test_other_moments_are_not_now(question: str) -> None:
+    assert not asked(question).newest
+
+
 @pytest.mark.parametrize(
     ("question", "evolution"),
     [
