@@ -48,9 +48,11 @@ class Shouting:
         self.key = key
 
     def read(self, raw: RawFile) -> ReadResult | None:
-        if b"SHOUT" not in raw.data:
-            return None
-        return ReadResult(documents=(Document(source=raw.source, text="shouted"),))
+        return (
+            None
+            if b"SHOUT" not in raw.data
+            else ReadResult(documents=(Document(source=raw.source, text="shouted"),))
+        )
 
     @hookimpl
     def readers(self) -> Mapping[str, object]:

@@ -665,8 +665,7 @@ def test_a_contradiction_takes_weight_away() -> None:
 def told(n: int, tail: int, since: int | None) -> RelationRow:
     """A home that was told in the second 100 + n, with a beginning or without."""
     start = None if since is None else f"1970-01-01T00:01:{since:02}.000000+00:00"
-    row = evidence(f"{n}", 0.5)
-    return row._replace(id=n, to_entity_id=tail, valid_from=start, said=100 + n)
+    return evidence(f"{n}", 0.5)._replace(id=n, to_entity_id=tail, valid_from=start, said=100 + n)
 
 
 @given(

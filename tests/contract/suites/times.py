@@ -136,8 +136,11 @@ class LineageSuite(StoreSuite):
             store.save(make_entry("a", f"Text of {year}.", created_at=datetime(year, 1, 1)))
 
         def stood(year: int) -> list[str]:
-            found = store.earlier_at(datetime(year, 6, 1, tzinfo=UTC))
-            return [p.chunk.text for version in found for p in version.passages]
+            return [
+                p.chunk.text
+                for version in store.earlier_at(datetime(year, 6, 1, tzinfo=UTC))
+                for p in version.passages
+            ]
 
         assert [stood(year) for year in (2018, 2019, 2020, 2022, 2023)] == [
             [],
@@ -228,8 +231,7 @@ def weight(fact: Relation, others: Iterable[Relation]) -> float:
     """
     known = list(others)
     documents = sum(_fact(other) == _fact(fact) for other in known)
-    part = 1.0 if ended(fact, known) == fact.valid_until else 0.5
-    return part * (1 - 0.5**documents)
+    return (1.0 if ended(fact, known) == fact.valid_until else 0.5) * (1 - 0.5**documents)
 
 
 def _fact(relation: Relation) -> tuple[int, str, int]:
