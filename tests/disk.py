@@ -160,9 +160,11 @@ class _Disk:
                 file.data[start : start + len(part)] = part
 
     def _lasts(self, place: int, *syncs: int) -> bool:
-        if place < max(syncs) or self._unsynced == "all":
-            return True
-        return self._unsynced == "some" and self._chance.random() < 0.5
+        return (
+            place < max(syncs)
+            or self._unsynced == "all"
+            or (self._unsynced == "some" and self._chance.random() < 0.5)
+        )
 
 
 def _last_syncs(ops: Sequence[Op]) -> tuple[dict[int, _File], dict[str, int]]:

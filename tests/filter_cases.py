@@ -79,9 +79,11 @@ def as_text(tree: Tree) -> str:
         return f"{name} {sign}"
     if sign.endswith("in"):
         return f"{name} {sign.upper()} ({', '.join(map(_written, value))})"
-    if sign.endswith("between"):
-        return f"{name} {sign} {_written(value[0])} and {_written(value[1])}"
-    return f"{name} {sign} {_written(value)}"
+    return (
+        f"{name} {sign} {_written(value[0])} and {_written(value[1])}"
+        if sign.endswith("between")
+        else f"{name} {sign} {_written(value)}"
+    )
 
 
 def _written(value: object) -> str:
@@ -128,9 +130,11 @@ def meets(tree: Tree, values: Mapping[str, object]) -> bool:
         return not _holds(found, "=", value)
     if sign == "!~":
         return not _holds(found, "~", value)
-    if sign.startswith("not "):
-        return not _holds(found, sign.removeprefix("not "), value)
-    return _holds(found, sign, value)
+    return (
+        not _holds(found, sign.removeprefix("not "), value)
+        if sign.startswith("not ")
+        else _holds(found, sign, value)
+    )
 
 
 def _holds(found: Any, sign: str, value: Any) -> bool:  # noqa: ANN401
@@ -144,9 +148,11 @@ def _holds(found: Any, sign: str, value: Any) -> bool:  # noqa: ANN401
         return isinstance(found, list) and _holds(found, "=", value)
     if isinstance(found, list):
         return sign in "=~" and any(_holds(item, sign, value) for item in found if item is not None)
-    if sign == "~":
-        return fnmatchcase(_shown(found).casefold(), value.casefold())
-    return sign in _relations(found, value)
+    return (
+        fnmatchcase(_shown(found).casefold(), value.casefold())
+        if sign == "~"
+        else sign in _relations(found, value)
+    )
 
 
 def _relations(found: Any, value: Any) -> set[str]:  # noqa: ANN401

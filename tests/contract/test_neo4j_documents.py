@@ -65,7 +65,7 @@ from tests.contract.suites.times import (
     TimeIndexSuite,
     UsageLogSuite,
 )
-from tests.unit.test_enrich import fill, reading
+from tests.unit.test_enrich import reading
 
 Step: TypeAlias = tuple[Callable[..., object], tuple[Any, ...]]
 """What is done to a store, and its arguments after the store."""
@@ -691,6 +691,12 @@ class TestBoth(OnNeo4j):
 
     def test_what_models_were_asked(self, store: Neo4jStore, here: SqliteStore) -> None:
         assert replies_steps(here) == replies_steps(store)
+
+
+def fill(store: Neo4jStore | SqliteStore) -> None:
+    for source, text in (("a", "Anna met the smith."), ("b", "Anna met the smith again.")):
+        relations = [("Anna", "met", "smith")]
+        store.save(make_entry(source, text, names=["Anna"], relations=relations))
 
 
 def described(store: Neo4jStore | SqliteStore) -> list[object]:

@@ -168,9 +168,7 @@ def _inner(op: Any, value: Any) -> Sequence[Any]:  # noqa: ANN401
         return [value[3]]
     if op is ops.ATOMIC_GROUP:
         return [value]
-    if op is ops.BRANCH:
-        return list(value[1])
-    return []
+    return list(value[1]) if op is ops.BRANCH else []
 
 
 def _repeats(tree: Any, before: list[str]) -> Iterator[tuple[str, list[str]]]:  # noqa: ANN401

@@ -171,27 +171,69 @@ def test_words_that_only_look_like_a_time_are_looked_up(time_engine: clew.Clew) 
     assert time_engine.search("current account").strategy == "hybrid"
 
 
-def test_one_late_text_moves_no_month_to_another_year(engine: clew.Clew) -> None:
-    texts = {
-        "spring": "The choir of Vell sang at the mill.",
-        "autumn": "The choir of Vell sang at the fair.",
-        "late": "The choir of Vell will sing in March 2025.",
-        "hall": "The hall was built in May 1990.",
-    }
-    dates = {"spring": "2021-03-05", "autumn": "2021-09-02", "late": "2024-12-20"}
-    add(engine, texts, dates)
-    for now in ("2024-12-30", "2026-11-01"):
+# By title: when it was said, if that is known, and what.
+CHOIR = {
+    "spring": ("2021-03-05", "The choir of Vell sang at the mill."),
+    "autumn": ("2021-09-02", "The choir of Vell sang at the fair."),
+    "late": ("2024-12-20", "The choir of Vell will sing in March 2025."),
+    "hall": (None, "The hall was built in May 1990."),
+}
+DIARY = {
+    "fair of 2024": ("2024-12-03", "The fair was held."),
+    "fair of 2026": ("2026-12-03", "The fair, with an appointment at the mill."),
+    "feast": ("2025-12-19", "The feast was held."),
+    "notice": ("2026-11-02", "The race is on 6 February 2027."),
+    "talk of 2026": ("2026-10-20", "A talk."),
+    "talk of 2027": ("2027-10-20", "A talk."),
+}
+choir_engine, diary_engine = (
+    engine_of(
+        {title: text for title, (_, text) in texts.items()},
+        {title: said for title, (said, _) in texts.items() if said},
+    )
+    for texts in (CHOIR, DIARY)
+)
+YEARLESS = [
+    *(
+        ("choir_engine", now, f"Where did the choir of Vell sing in {month}?", first)
+        for now in ("2024-12-30", "2026-11-01")
         for month, first in (
             ("March", "2021-03-01"),
             ("September", "2021-09-01"),
             ("December", "2024-12-01"),
             ("July", "2024-07-01"),  # nothing is of any July: the latest
             ("May", "2024-05-01"),  # one of 1990 is too long ago
-        ):
-            question = f"Where did the choir of Vell sing in {month}?"
-            period = read_asked_time(new_session(engine, question, now=day(now))).period
-            assert period is not None
-            assert period.start == day(first), (now, month)
+        )
+    ),
+    ("choir_engine", "2024-12-30", "Where will the choir of Vell sing in March?", "2025-03-01"),
+    *(
+        (
+            "diary_engine",
+            "2026-11-29",
+            f"Who {verb} an appointment on {form.format(day(f'2024-{on}'))}?",
+            f"{year}-{on}",
+        )
+        for form in ("{0.day} {0:%B}", "{0:%B} {0.day}", "the {0.day}th of {0:%B}")
+        for on, *years in (
+            ("12-03", 2026, 2026, 2024),
+            ("12-19", 2025, 2025, 2025),  # nothing is to come
+            ("02-06", 2027, 2027, 2027),  # nothing was
+            ("10-20", 2026, 2027, 2026),  # the nearest
+            ("01-01", 2026, 2026, 2026),  # nothing at all: the latest past
+        )
+        for verb, year in zip(("has anybody", "will we have", "did we have"), years, strict=True)
+    ),
+]
+
+
+@pytest.mark.parametrize(("store", "now", "question", "first"), YEARLESS)
+def test_a_month_or_a_day_without_a_year_is_the_nearest_of_which_there_is_anything(
+    request: pytest.FixtureRequest, store: str, now: str, question: str, first: str
+) -> None:
+    """By the verb's tense; and one late text moves no month to another year."""
+    session = new_session(request.getfixturevalue(store), question, now=day(now))
+    period = read_asked_time(session).period
+    assert (period and period.start) == day(first)
 
 
 def test_of_two_periods_that_are_compared_each_has_its_turn(time_engine: clew.Clew) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -386,9 +387,45 @@ def test_entries_are_dated_by_themselves_and_the_whole_by_none(
     document = document_from_text(text, media_type=media_type)
     assert document.date is None
     chunks = split(document, SplitSettings(), HashEmbedder()).chunks
-    for at, day in enumerate(days):
-        (own,) = [chunk for chunk in chunks if f"Word{at} " in chunk.text]
-        assert own.metadata == {"date": day.isoformat()}
+    own = [chunk.metadata for chunk in chunks if "Word" in chunk.text]
+    assert own == [{"date": day.isoformat()} for day in days]
+
+
+@given(
+    st.dates(date(1950, 1, 1), date(2098, 12, 31)),
+    st.lists(st.integers(1, 80), min_size=1, max_size=4),
+    st.sampled_from(
+        [
+            "**{day} {short}** {words}\n\n",
+            "- {day} {long} – {words}\n",
+            "{day} {short}: {words}\n",
+            "## {long} {day}\n\n{words}\n\n",
+            "* Sat {day} {long}. {words}\n",
+        ]
+    ),
+    st.sampled_from(
+        [("# Bee log {}\n\n", "a.md"), ("", "bees {}.md"), ("# Log\n\n## {}\n\n", "a.md")]
+    ),
+)
+def test_entries_without_a_year_have_that_of_what_stands_above(
+    first: date, gaps: list[int], entry: str, named: tuple[str, str]
+) -> None:
+    """Whoever goes on behind December is in the next year."""
+    title, source = (part.format(first.year) for part in named)
+    days = [*accumulate(gaps, lambda day, gap: day + timedelta(gap), initial=first)]
+    text = title + "".join(
+        entry.format(
+            day=day.day,
+            long=(name := MONTHS[day.month - 1]),
+            short=name[:3],
+            words=f"Word{at} fell.",
+        )
+        for at, day in enumerate(days)
+    )
+    document = document_from_text(text, source=source, media_type="text/markdown")
+    chunks = split(document, SplitSettings(), HashEmbedder()).chunks
+    dates = [chunk.metadata.get("date") for chunk in chunks if "Word" in chunk.text]
+    assert dates == [day.isoformat() for day in days]
 
 
 def test_what_is_stated_above_the_entries_dates_the_whole() -> None:
@@ -405,6 +442,8 @@ def test_what_is_stated_above_the_entries_dates_the_whole() -> None:
         "# Minutes of 5 March 2024\n\nText.\n\n## Next meeting: 2 April\n\nAt ten.\n",
         "# Ann\n\n## Born 3 May 1990\n\nA.\n\n## Died 4 May 2020\n\nB.\n",
         "Text without dates.\n",
+        "4 Oct: the hive was fed.\n5 Oct: rain.\n",  # nobody says of which year
+        "# Report of 2026\n\nWe met until\n4 October. Then again until\n9 October. It rained.\n",
     ],
 )
 def test_texts_without_dated_entries(text: str) -> None:
@@ -445,9 +484,8 @@ def meant(label: str) -> Days:
     """What a label of the file means: 2024-03-05, 2024-03, 2024, 1990s, 2021-Q3, 1969-summer."""
     year, _, rest = label.partition("-")
     if len(rest) == len("03"):
-        if rest.isdecimal():
-            return days(f"{MONTHS[int(rest) - 1]} {year}")
-        return days(f"{rest} {year}")
+        month = MONTHS[int(rest) - 1] if rest.isdecimal() else rest
+        return days(f"{month} {year}")
     return days(f"{rest} {year}") if rest.isalpha() else days(label)
 
 

@@ -57,8 +57,7 @@ def logged(engine: clew.Clew, *more: Tool) -> tuple[Toolbox, SqliteAudit]:
     """All tools, and the log of what they are asked for."""
     log, services = SqliteAudit(engine.state.journal), {"jobs": make_runner(engine)}
     tools = (*OPERATIONS, *more)
-    box = Toolbox(engine, tools, profile=None, services=services, audit=audit_to(log))
-    return box, log
+    return Toolbox(engine, tools, profile=None, services=services, audit=audit_to(log)), log
 
 
 def held(engine: clew.Clew) -> set[str]:

@@ -124,8 +124,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchResource
 
 
 def _column(matrix: Floats, names: Sequence[str], name: str, rows: Ints) -> dict[int, float]:
-    values = matrix[:, list(names).index(name)]
-    return dict(zip(rows.tolist(), values.tolist(), strict=True))
+    return dict(zip(rows.tolist(), matrix[:, list(names).index(name)].tolist(), strict=True))
 
 
 def _first(evidence: Evidence, name: str) -> dict[int, float]:

@@ -166,8 +166,7 @@ def problems(draw: st.DrawFn) -> Problem:
     edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     values = st.sampled_from([0.1, 0.25, 0.3, 0.5, 0.7, 1.0, 1.3])
     prizes = draw(st.lists(values | st.just(0.0), min_size=size, max_size=size))
-    costs = draw(st.lists(values, min_size=len(edges), max_size=len(edges)))
-    return prizes, edges, costs
+    return prizes, edges, draw(st.lists(values, min_size=len(edges), max_size=len(edges)))
 
 
 def is_tree(nodes: set[int], edges: list[tuple[int, int]]) -> bool:

@@ -327,9 +327,11 @@ def event(*lines: str) -> str:
 def stamp(name: str, moment: datetime, zone: str) -> str:
     if zone == "day":
         return f"{name};VALUE=DATE:{moment:%Y%m%d}"
-    if zone == "UTC":
-        return f"{name}:{moment:%Y%m%dT%H%M%S}Z"
-    return f"{name};TZID={zone}:{moment:%Y%m%dT%H%M%S}"
+    return (
+        f"{name}:{moment:%Y%m%dT%H%M%S}Z"
+        if zone == "UTC"
+        else f"{name};TZID={zone}:{moment:%Y%m%dT%H%M%S}"
+    )
 
 
 def generated(seed: int, count: int) -> bytes:

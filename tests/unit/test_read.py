@@ -735,9 +735,11 @@ def test_every_value_of_other_json_is_in_the_text(tmp_path: Path, value: dict[st
 def _scalars(value: object) -> list[str]:
     if isinstance(value, dict):
         return [scalar for item in value.values() for scalar in _scalars(item)]
-    if isinstance(value, list):
-        return [scalar for item in value for scalar in _scalars(item)]
-    return [str(value)]
+    return (
+        [scalar for item in value for scalar in _scalars(item)]
+        if isinstance(value, list)
+        else [str(value)]
+    )
 
 
 # --- tables --------------------------------------------------------------------------------

@@ -51,8 +51,7 @@ class ScriptedReranker:
         self.read += texts
         if texts[0][0].isdigit():
             return np.array([float(text) for text in texts], np.float32)
-        places = np.argsort(np.argsort(texts))
-        return (places / max(len(texts) - 1, 1)).astype(np.float32)
+        return (np.argsort(np.argsort(texts)) / max(len(texts) - 1, 1)).astype(np.float32)
 
 
 def found(result: clew.SearchResult) -> list[str]:

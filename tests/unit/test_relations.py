@@ -22,6 +22,7 @@ from clew.stores.relations import (
     RelationRow,
     belief_in,
     changed_weights,
+    derived_ends,
     read_evidence,
 )
 from clew.stores.sqlite.store import SqliteStore
@@ -645,6 +646,33 @@ def test_belief_is_noisy_or_over_documents(rows: list[RelationRow], belief: floa
 def test_a_contradiction_takes_weight_away() -> None:
     ((_, weight),) = changed_weights([evidence("a", 0.8, until="2021")])
     assert weight == 0.5 * CONTRADICTED
+
+
+def told(n: int, tail: int, since: int | None) -> RelationRow:
+    """A home that was told in the second 100 + n, with a beginning or without."""
+    start = None if since is None else f"1970-01-01T00:01:{since:02}.000000+00:00"
+    return evidence(f"{n}", 0.5)._replace(id=n, to_entity_id=tail, valid_from=start, said=100 + n)
+
+
+@given(
+    homes=st.lists(
+        st.tuples(st.integers(2, 4), st.none() | st.integers(0, 30)), min_size=1, max_size=6
+    )
+)
+def test_what_was_told_last_holds_unless_another_beginning_is_later(
+    homes: list[tuple[int, int | None]],
+) -> None:
+    """All beginnings are past when they are told, so that somebody lives somewhere throughout."""
+    rows = [told(n, *home) for n, home in enumerate(homes)]
+    until = derived_ends(rows)
+    holding = {row.to_entity_id for row in rows if until[row.id] is None}
+    (tail, since), beginnings = homes[-1], [start for _, start in homes[:-1] if start is not None]
+    if since is None or max(beginnings, default=-1) < since:
+        assert holding == {tail}
+    assert holding
+    # Who holds no more ended with the beginning of another, in whatever order they are read.
+    assert set(until.values()) <= {None, *(row.start for row in rows)}
+    assert derived_ends(rows[::-1]) == until
 
 
 def test_weights_after_any_saves_are_those_of_all_evidence(tmp_path: Path) -> None:

@@ -224,6 +224,12 @@ def test_every_observation_says_when_it_was_told(pairs: dict[bool, list[dict[str
         ("works at Ostra Mills", "worked at Mistral Boats from 2010 to 2014", 0),
         ("works at Ostra Mills", "used to work at Mistral Boats", 0),
         ("formerly worked at Ostra Mills", "works at Mistral Boats", 1),
+        # A date of its own that is before the day of telling, in whatever unit.
+        *(
+            ("lives in Cadiz", f"{verb} Bilbao {(NOW - 40 * DAY).strftime(when)}", 1)
+            for verb in ("moved to", "has lived in")
+            for when in ("on %d %B %Y", "since %Y-%m-%d", "in %B %Y", "since %Y", "last month")
+        ),
     ],
 )
 def test_what_is_over_never_goes_before_what_is_so(

@@ -632,6 +632,34 @@ def test_question_without_a_period(question: str) -> None:
     assert (found.period, found.phrase, found.explicit) == (None, "", False)
 
 
+NOW_WORDS = (
+    "now|right now|by now|just now|as of now|currently|presently|nowadays|these days|at present"
+    "|still|at the moment|for the moment|at this moment|at the present time|at this point"
+    "|at this time|to this day|as of today|as of this week"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "newest"),
+    [
+        *(
+            (frame.format(form.format(words)), newest)
+            for words in NOW_WORDS.split("|")
+            for form in ("where {} does Ada live", "{}, who leads", "who is ill {}")
+            # With a period beside them they say nothing of their own; those of a title are none.
+            for frame, newest in (("{}?", True), ("{} in 2019?", False), ('Who wrote "{}"?', False))
+        ),
+        ("Who was ill at the moment of the crash?", False),
+        ("Who came today?", False),
+        ("As of 2019, who led?", False),
+    ],
+)
+def test_words_for_now_ask_for_what_is_so_now(question: str, newest: bool) -> None:
+    found = asked(question)
+    assert found.newest is newest
+    assert found.period is None or not newest
+
+
 @pytest.mark.parametrize(
     ("question", "evolution"),
     [

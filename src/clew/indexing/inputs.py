@@ -218,8 +218,9 @@ def _complete(document: Document, digest: str, modified: datetime | None) -> Doc
     )
     if is_record:
         return with_date(complete, "")
-    dated = with_date(complete, document.source)
-    return replace(dated, title=title or title_from_path(document.source))
+    return replace(
+        with_date(complete, document.source), title=title or title_from_path(document.source)
+    )
 
 
 # What a document is called and when it was written, where its reader found neither stated.
@@ -478,9 +479,11 @@ class RawInput:
     @property
     def size(self) -> int:
         """See `Input`."""
-        if isinstance(self.data, bytes):
-            return len(self.data)
-        return FileInput(self.data, self.settings).size
+        return (
+            len(self.data)
+            if isinstance(self.data, bytes)
+            else FileInput(self.data, self.settings).size
+        )
 
     @property
     def read_from(self) -> str:

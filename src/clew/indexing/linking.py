@@ -79,8 +79,10 @@ class Linker:
 
         For those that came at the same time as the other: `links` ties a name as it comes.
         """
-        keys = {entity_key(n): n for n, kind in names.items() if kind not in _SPELLED_EXACTLY}
-        return self._near(keys, stored=True)
+        return self._near(
+            {entity_key(n): n for n, kind in names.items() if kind not in _SPELLED_EXACTLY},
+            stored=True,
+        )
 
     def _near(self, names: Mapping[str, str], *, stored: bool) -> Iterator[AliasEvidence]:
         """Each name, by key, against those known, then against the new names before it."""
@@ -152,8 +154,7 @@ def similarity(key: str, other: str, least: float = 0.0) -> float:
     if in_full(key) == in_full(other):
         return COMPANY_FORM if least <= COMPANY_FORM else 0.0
     if key[0] > "z":
-        same = _same_words(key.split(), other.split())
-        return INFLECTED if same and least <= INFLECTED else 0.0
+        return INFLECTED if _same_words(key.split(), other.split()) and least <= INFLECTED else 0.0
     # The cheap look in C first: nearly all pairs of a block end here.
     score = JaroWinkler.normalized_similarity(key, other, score_cutoff=least)
     return score if score and _same_words(key.split(), other.split()) else 0.0

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from clew.text import one_line, sentences
-from clew.times import find_date, is_of_something_else, to_date
+from clew.times import DAY, MONTH, find_date, find_yearless, is_of_something_else, to_date
 from clew.types import Document, PartialDate
 
 Trail = tuple[str, ...]
@@ -187,6 +187,18 @@ _AT_START = re.compile(
     r"|\d{1,2}\.? \w{3,9} [12]\d{3}"
 )
 _AT_END = re.compile(r"[(\[][^()\[\]]{6,40}[)\]]:?$|[-–—] ?[12]\d{3}-\d\d-\d\d$")
+_NAMED_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_OPENING = re.compile(
+    r"^(?:(?P<apart>(?<=\n\n)|\A|[ \t]{0,3}(?:[-*+•] +|#{1,6} +)[*_\[(]{0,3}|[*_\[(]{1,3})|)"
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\.?,? )?"
+    rf"(?P<date>{DAY}(?: of)? (?:{MONTH})|(?:{MONTH})\.? {DAY})(?!\w|\.?,? ?[12]\d{{3}})"
+    # A sign behind it; a full stop or nothing may end a sentence that began on the line before.
+    r"(?=\.?(?:[*_\])\t]| ?[:–—|-]|  )|(?(apart)(?:\. |\.?[ \t]*$)|(?!)))",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""The day, without its year, that opens an entry of a diary: "**4 Oct** …", "- 12 March – …"."""
+_MOST_OF_A_YEAR = 9
+"""Months."""
 _LABELLED = re.compile(
     r"\s{1,4}[*_]{0,2}(?:\w{1,12} )?[Dd]ated?[*_]{0,2} ?:[*_]{0,2} ?(?P<date>[^\n*_]{6,40})"
 )
@@ -209,10 +221,11 @@ def dated_sections(document: Document) -> list[DatedSection]:
     """The parts of a text that are dated apart, in order; none where its parts have no dates.
 
     Headings that name one day or month date what stands below them, up to the next heading of
-    their level; in plain text lines that begin or end with a date do so.
+    their level; so do lines that open with a day whose year is named above them, and in plain text
+    lines that begin or end with a date.
     """
     text = document.text
-    if document.pieces or not _HAS_YEAR.search(text):
+    if document.pieces or not _HAS_YEAR.search(f"{document.title} {document.source} {text}"):
         return []
     start = 0
     sections = []
@@ -230,10 +243,42 @@ def dated_sections(document: Document) -> list[DatedSection]:
         and not is_of_something_else(line[0])
         and (date := find_date(line[0]))
     ]
-    for found in (sections, _by_headings(document), by_lines):
+    # Days go before the months that head them.
+    apart = sorted(
+        (_by_headings(document), _by_openings(document)),
+        key=lambda found: not any(one.date and one.date.precision == "day" for one in found),
+    )
+    for found in (sections, *apart, by_lines):
         if len({section.date for section in found if section.date}) >= _FEWEST:
             return found
     return []
+
+
+def _by_openings(document: Document) -> list[DatedSection]:
+    """The entries that lines open with a day without a year, where something above names the year.
+
+    The nearest heading that does, else the title, else the name of the file. Below one heading an
+    entry that goes back by most of a year is of the next: January behind December.
+    """
+    text, tops = document.text, headings(document.text, document.media_type)
+    starts = [top.start for top in tops]
+    names = (PurePosixPath(document.source).name, document.title, *(top.title for top in tops))
+    named = [next(map(int, _NAMED_YEAR.findall(name)), 0) for name in names]
+    sections: list[DatedSection] = []
+    year = month = turns = 0
+    for opening in _OPENING.finditer(text):
+        above, one = bisect_right(starts, opening.start()), next(find_yearless(opening["date"]))
+        before, year = year, next(filter(None, named[above + 1 :: -1]), 0)
+        turns = turns + (month - one.month >= _MOST_OF_A_YEAR) if year == before else 0
+        month = one.month
+        date = to_date(f"{year + turns}-{one.month:02}-{one.day:02}") if year else None
+        # A heading with nothing below it but the entry belongs to it.
+        heads = above and not text[tops[above - 1].end : opening.start()].strip()
+        sections.append(DatedSection(starts[above - 1] if heads else opening.start(), date))
+    # Any other heading ends the entry above it.
+    begun = {section.start for section in sections}
+    ends = [start for start in starts if start not in begun and start > min(begun, default=start)]
+    return sorted([*sections, *(DatedSection(start, None) for start in ends)], key=itemgetter(0))
 
 
 def _by_headings(document: Document) -> list[DatedSection]:

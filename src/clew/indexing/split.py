@@ -173,8 +173,10 @@ class _Splitter:
             context = self._context(trail)[0]
         if self._weigh(f"{context}\n{self._text}") > limit:
             return None
-        chunk = self._chunk(0, 0, start, end, context)
-        return Split(sections=make_sections(self._text, [start], self._outline), chunks=(chunk,))
+        return Split(
+            sections=make_sections(self._text, [start], self._outline),
+            chunks=(self._chunk(0, 0, start, end, context),),
+        )
 
     # --- units, by strategy ---
 

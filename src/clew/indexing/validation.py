@@ -98,8 +98,9 @@ class Passage:
         place = find_words(html.unescape(quotation), self.chunk.text)
         if place is None:
             return None
-        begun = (i for i, (start, end) in enumerate(self._sentences) if start <= place[0] < end)
-        return next(begun, None)
+        return next(
+            (i for i, (start, end) in enumerate(self._sentences) if start <= place[0] < end), None
+        )
 
     def mention(self, name: str, entity_type: str) -> bool:
         """Note where a name stands; whether it does."""

@@ -6,6 +6,7 @@ import re
 import textwrap
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ from clew.search.answer.blocks import (
     trail,
 )
 from clew.search.answer.hits import read_relations
-from clew.search.answer.standing import stated_order
+from clew.search.answer.standing import says, stated_order
 from clew.search.channels import DEPTH, MOST, Ranking, in_turn, reciprocal_rank_fusion
 from clew.search.question import WORDING, AskedTime, read_time
 from clew.text import one_line, question_terms, terms
@@ -58,40 +59,52 @@ SAID = 300
 """Characters of a passage on the timeline, at most."""
 
 
-_YEARS_BACK = 20
-"""Years in which a month without a year is looked for, at most."""
+_YEAR = timedelta(days=365)
+_YEARS_BACK, _YEARS_AHEAD = 20, 5
+"""Years in which a day or a month without a year is looked for, at most."""
 
 
 def read_asked_time(session: QuerySession) -> AskedTime:
     """What the question says about time, for the session to keep.
 
-    A month without a year is the latest of which the store has texts, not that of today: an old
-    archive has none of this year, and one late text has not moved the others.
+    A day or a month without a year is of a year of which the store has something: an old archive
+    has none of this year, one late text has not moved the others, and an appointment is to come.
     """
     asked = read_time(session.question, session.options.now)
-    if asked.yearless and session.newest is not None:
-        asked = _of_the_archive(session)
-    session.found_time = asked
-    return asked
+    session.found_time = _of_the_archive(session) if asked.yearless else asked
+    return session.found_time
 
 
 def _of_the_archive(session: QuerySession) -> AskedTime:
-    """The reading by the latest year in which something was said then, else by the latest."""
-    store, newest = session.resources.store, session.newest
-    latest = None
-    for _ in range(_YEARS_BACK):
-        asked = read_time(session.question, session.options.now, newest)
-        latest = latest or asked
+    """The reading by the nearest year of which the store has something, else by the latest past.
+
+    In the past that is something said then, of a time to come whatever is told of it. A year that
+    fits the verb's tense is nearer than any other.
+    """
+    question, now, store = session.question, session.options.now, session.resources.store
+    moments = (
+        *((session.newest or now) - n * _YEAR for n in range(_YEARS_BACK)),
+        *(now + n * _YEAR for n in range(1, _YEARS_AHEAD + 1)),
+    )
+    readings = [read_time(question, now, moment) for moment in moments]
+    for asked in sorted(readings, key=partial(_distance, session)):
         start, end = (asked.period.start, asked.period.end) if asked.period else (None, None)
         if asked.period is None or start is None or end is None:  # "since March"
             break
         ids = store.chunks_within(asked.period)
         ids = ids[session.allows(ids)]
-        if any(start <= said < end for said in store.published_at(ids.tolist()).values()):
+        said = store.published_at(ids.tolist()).values()
+        if any(start <= moment < end for moment in said) or (len(ids) and start > now):
             return asked
-        newest = start - timedelta(days=1)
-    assert latest is not None
-    return latest
+    return readings[0]
+
+
+def _distance(session: QuerySession, asked: AskedTime) -> tuple[bool, timedelta]:
+    """Whether the verb speaks against a reading, and how far from today it is."""
+    now, start = session.options.now, asked.period.start if asked.period else None
+    if start is None:
+        return True, timedelta.max
+    return says(session.question, "asked_past" if start > now else "asked_after"), abs(start - now)
 
 
 def in_period(
@@ -270,11 +283,7 @@ def _place(hit: Hit) -> float:
 
 def moment_of(times: Sequence[Period]) -> datetime | None:
     """Where passages with these times stand: when it was said, else the first time it speaks of."""
-    for period in times:
-        moment = period.start or period.end
-        if moment is not None:
-            return moment
-    return None
+    return next(filter(None, (period.start or period.end for period in times)), None)
 
 
 def _labels(hits: Sequence[Hit]) -> dict[int, str]:

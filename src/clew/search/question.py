@@ -486,10 +486,14 @@ class AskedTime:
 
 
 _NEWEST = re.compile(
-    r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|nowadays|these days|at present"
-    r"|right now|now|still)\b",
+    r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|presently|nowadays|these days|at present"
+    r"|now|still|to this day|as of (?:today|this (?:day|week|month|year))"
+    # "At the moment of the crash" was another one.
+    r"|(?:at|for) (?:the (?:(?:present|current) )?moment|(?:this|the (?:present|current)) time"
+    r"|this (?:moment|point))(?! (?:of|that|when|where)\b))\b",
     re.IGNORECASE,
 )
+"""Words for what is new and for what is so now; a day that stands in them is no period."""
 _COMPARING = re.compile(
     r"\b(?:compar(?:e[ds]?|ing|ison)|versus|vs|differ(?:s|ed|ent|ence|ences)?|contrast(?:ed)?"
     r"|as opposed to|rather than|than (?:in|on|during|back in))\b",
@@ -543,8 +547,13 @@ def read_time(question: str, now: datetime, newest: datetime | None = None) -> A
     text = question
     for pattern in (_QUOTED, _TITLE):
         text = pattern.sub(lambda match: " " * len(match.group()), text)
-    found = [_read_mention(text, one) for one in find_ranges(text, now, newest)]
-    mentions = [one for one in found if one is not None]
+    now_words = [match.span() for match in _NEWEST.finditer(text)]
+    mentions = [
+        one
+        for found in find_ranges(text, now, newest)
+        if (one := _read_mention(text, found))
+        and not any(start <= one.start and one.end <= end for start, end in now_words)
+    ]
     # The periods of a comparison, in the question's order, where two stand apart.
     compared: tuple[Period, ...] = ()
     if mentions and _COMPARING.search(text):
@@ -559,7 +568,7 @@ def read_time(question: str, now: datetime, newest: datetime | None = None) -> A
         evolution=bool(_EVOLUTION.search(text)),
         explicit=asked is not None and (asked.explicit or bool(compared)),
         compared=compared,
-        newest=asked is None and bool(_NEWEST.search(text)),
+        newest=asked is None and bool(now_words),
         yearless=any(one.yearless for one in mentions),
     )
 

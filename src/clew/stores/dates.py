@@ -133,9 +133,11 @@ class ChunkDates(StoreState):
         """
         return periods_by_chunk(self.backend.rows(statements.CHUNK_DATES, ids=distinct(chunk_ids)))
 
-    def newest_date(self, until: datetime) -> datetime | None:
+    def newest_date(self, until: datetime | None = None) -> datetime | None:
         """When the latest chunk that was said by a moment was; to the second, None for none."""
-        found = self.backend.rows(statements.NEWEST_DATE, second=seconds(until))
+        found = self.backend.rows(
+            statements.NEWEST_DATE, second=_OPEN_END if until is None else seconds(until)
+        )
         return moment_of(found[0][0]) if found else None
 
     def published_at(self, chunk_ids: Sequence[int]) -> dict[int, datetime]:

@@ -385,7 +385,7 @@ def _is_news(row: RelationRow, is_known: bool, functional: Iterable[RelationRow]
         (one.from_entity_id, meaning_of(one.relation_type))
         == (row.from_entity_id, meaning_of(row.relation_type))
         and one.to_entity_id != row.to_entity_id
-        and one.place[1] <= now
+        and one.start <= now
         and (one.valid_until is None or one.valid_until > now)
         for one in functional
     )

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nsmallest
 from itertools import groupby, islice
+from math import prod
 from operator import attrgetter, itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -129,11 +130,20 @@ class RelationRow(NamedTuple):
         return self.from_entity_id, self.relation_type, self.to_entity_id
 
     @property
-    def place(self) -> tuple[bool, str]:
-        """Where a functional one stands among others: whether it is dated, and its beginning."""
-        said = None if self.said is None else to_text(moment_of(self.said))
-        start = self.valid_from or said
-        return start is not None, start or self.recorded_at
+    def said_at(self) -> str | None:
+        """When its passage was said."""
+        return None if self.said is None else to_text(moment_of(self.said))
+
+    @property
+    def start(self) -> str:
+        """Since when it holds, as far as is known: else when it was said, else recorded."""
+        return self.valid_from or self.said_at or self.recorded_at
+
+    @property
+    def known_since(self) -> tuple[str, str]:
+        """When it was told, or else was over; at once where a passage has no time."""
+        told = self.said_at or (self.recorded_at if self.chunk_id is None else "")
+        return min(told, self.stated_until or FOREVER), self.recorded_at if told else ""
 
     def taken_over(self, newer: RelationRow) -> RelationRow:
         """The row with what is said of it now; times that are not said now stay."""
@@ -207,14 +217,15 @@ def document_rows(
         for relation in chunk.relations:
             stated = entity_key(relation.head), relation.relation_type, entity_key(relation.tail)
             if stated[0] and stated[2]:
-                row = text_row(
-                    (chunk_id, relation),
-                    ends,
-                    relation_id=first_id + len(rows),
-                    recorded=history.get(stated, (moment, None)),
-                    extractor=extractor,
+                rows.append(
+                    text_row(
+                        (chunk_id, relation),
+                        ends,
+                        relation_id=first_id + len(rows),
+                        recorded=history.get(stated, (moment, None)),
+                        extractor=extractor,
+                    )
                 )
-                rows.append(row)
     return rows
 
 
@@ -318,8 +329,7 @@ class Relations(StoreState):
         if not asked:
             return []
         if as_of is None:
-            values = {"ids": asked, "held": None, "known": FOREVER}
-            rows = self.backend.rows(statement, **values, limit=most)
+            rows = self.backend.rows(statement, ids=asked, held=None, known=FOREVER, limit=most)
             return [to_relation(RelationRow(*row)) for row in rows]
         with self.backend.consistent():
             found = self._read_as_of(statement, asked, as_of)
@@ -332,12 +342,10 @@ class Relations(StoreState):
         first, state = self.backend.gather(FIRST_RECORDED, STATE)
         known = known_until(first, moment) or FOREVER
         held = to_text(moment) or FOREVER
-        values = {"ids": ids, "held": held, "known": known}
-        rows = self.backend.rows(statement, **values, limit=NO_LIMIT)
+        rows = self.backend.rows(statement, ids=ids, held=held, known=known, limit=NO_LIMIT)
         found = [RelationRow(*row) for row in rows]
         heads = {row.from_entity_id for row in found}
-        facts = read_facts(self.backend, State(state).functional, heads, known)
-        derived = derived_ends(facts)
+        derived = derived_ends(read_facts(self.backend, State(state).functional, heads, known))
         for row in found:
             until = derived.get(row.id, row.stated_until)
             if until is None or until > held:
@@ -355,48 +363,72 @@ def update_relations(backend: Backend, rows: Iterable[RelationRow]) -> None:
 #
 # A person lives in one place at a time: where two facts of a type that is declared functional, or
 # of one meaning with it (`works_at` and `works_for`), lead from one entity to different ones, the
-# earlier holds until the later begins. A fact begins with its `valid_from`, else, to find its place
-# among the others, when its passage was said; one without either is older than those that have one,
-# and begins with its `recorded_at`. `valid_until` is derived from `stated_until` (what the text
-# says) and from the other facts, is kept right whenever they change, and nothing is ever deleted by
-# a contradiction.
+# earlier holds until the later begins. A fact begins with its `valid_from`. When one without was
+# said, nobody knew since when it held: it stands behind the beginnings that had been told by then,
+# and behind those that anybody states of it, and what is told later with a date after these ends
+# it on that date. Where it ends an earlier one, it begins when it was said. One without either time
+# is older than those that have one, and begins with its `recorded_at`. `valid_until` is derived
+# from `stated_until` (what the text says) and from the other facts, is kept right whenever they
+# change, and nothing is ever deleted by a contradiction.
 
 
 FOREVER = "9999-12-31T23:59:59.999999+00:00"
 """A time after all others, as they are stored."""
 
-
-_place = attrgetter("place")
+_Place: TypeAlias = tuple[bool, str, str]
+"""(whether it has a time; its beginning, or without the last one before it; when it was said)"""
 
 
 def _group(fact: RelationRow) -> tuple[int, str]:
     return fact.from_entity_id, meaning_of(fact.relation_type)
 
 
-def ends(facts: Iterable[RelationRow]) -> Iterator[tuple[RelationRow, str | None]]:
+def _in_order(facts: Collection[RelationRow]) -> list[tuple[_Place, RelationRow]]:
+    """Facts of one entity and meaning with their places, the latest first."""
+    # Since when each beginning is known; of several that state it, the first is kept.
+    dated = (fact for fact in facts if fact.valid_from)
+    known = {
+        (fact.start, fact.to_entity_id): fact.known_since
+        for fact in sorted(dated, key=attrgetter("known_since"), reverse=True)
+    }
+
+    def place(fact: RelationRow) -> _Place:
+        said = fact.said_at
+        if fact.valid_from or said is None:
+            return fact.valid_from is not None, fact.start, ""
+        begun = [
+            start
+            for (start, tail), since in known.items()
+            if start < said and (since <= (said, fact.recorded_at) or tail == fact.to_entity_id)
+        ]
+        return True, max(begun, default=""), said
+
+    return sorted(((place(fact), fact) for fact in facts), key=itemgetter(0), reverse=True)
+
+
+def ends(facts: Collection[RelationRow]) -> Iterator[tuple[RelationRow, str | None]]:
     """Each fact of one entity and meaning with its end: the earliest start of a later, other fact.
 
     The end that the text states goes before where it is earlier; None where there is neither.
     Facts that begin at once do not end each other.
     """
     starts: dict[int, str] = {}  # earliest start of a later fact, of two tails at most
-    latest_first = sorted(facts, key=_place, reverse=True)
-    for _, together in groupby(latest_first, key=_place):
-        level = list(together)
+    for _, together in groupby(_in_order(facts), key=itemgetter(0)):
+        level = [fact for _, fact in together]
         for fact in level:
             found = [start for tail, start in starts.items() if tail != fact.to_entity_id]
-            stated = [fact.stated_until] if fact.stated_until else []
-            yield fact, min([*found, *stated], default=None)
-        for fact in level:
-            tail, start = fact.to_entity_id, fact.place[1]
-            starts[tail] = min(start, starts.get(tail, FOREVER))
+            yield fact, min(filter(None, [*found, fact.stated_until]), default=None)
+        starts |= {
+            tail: min(level[0].start, starts.get(tail, FOREVER))
+            for tail in {fact.to_entity_id for fact in level}
+        }
         starts = dict(nsmallest(2, starts.items(), key=itemgetter(1)))
 
 
 def derived_ends(facts: Iterable[RelationRow]) -> dict[int, str | None]:
     """The end of each fact of any entities and meanings, by its id."""
     groups = groupby(sorted(facts, key=_group), key=_group)
-    return {fact.id: until for _, of_group in groups for fact, until in ends(of_group)}
+    return {fact.id: until for _, of_group in groups for fact, until in ends([*of_group])}
 
 
 # --- in a store --------------------------------------------------------------------------
@@ -409,8 +441,6 @@ def recompute_valid_until(
 
     Returns (head, type, tail) of those of which the end changed.
     """
-    if not (heads and functional):
-        return set()
     return _write_ends(backend, read_facts(backend, functional, heads))
 
 
@@ -444,8 +474,9 @@ def _write_ends(backend: Backend, facts: Sequence[RelationRow]) -> set[FactKey]:
     derived = derived_ends(facts)
     changed = [fact for fact in facts if fact.valid_until != derived[fact.id]]
     if changed:
-        rows = [{"id": fact.id, "valid_until": derived[fact.id]} for fact in changed]
-        backend.update("relations", rows)
+        backend.update(
+            "relations", [{"id": fact.id, "valid_until": derived[fact.id]} for fact in changed]
+        )
     return facts_of(changed)
 
 
@@ -505,10 +536,7 @@ def belief_in(evidence: Iterable[RelationRow]) -> float:
     for one in evidence:
         own = belief(one.extractor, one.confidence)
         surest[one.document_id] = max(own, surest.get(one.document_id, 0.0))
-    doubt = 1.0
-    for one_document in surest.values():
-        doubt *= 1.0 - one_document
-    return round(1.0 - doubt, 6)
+    return round(1.0 - prod(1.0 - own for own in surest.values()), 6)
 
 
 def changed_weights(evidence: Iterable[RelationRow]) -> Iterator[tuple[int, float]]:

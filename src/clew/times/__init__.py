@@ -17,17 +17,20 @@ from clew.times.document_dates import (
     to_date,
     to_time,
 )
-from clew.times.names import FoundPeriod, find_relative, name_of, read_period
-from clew.times.ranges import find_periods
+from clew.times.names import DAY, MONTH, FoundPeriod, find_relative, name_of, read_period
+from clew.times.ranges import find_periods, find_yearless
 from clew.types import in_utc
 
 __all__ = [
+    "DAY",
+    "MONTH",
     "FoundPeriod",
     "date_of",
     "day_order",
     "find_date",
     "find_periods",
     "find_relative",
+    "find_yearless",
     "in_utc",
     "is_of_something_else",
     "name_of",

@@ -136,8 +136,11 @@ class LineageSuite(StoreSuite):
             store.save(make_entry("a", f"Text of {year}.", created_at=datetime(year, 1, 1)))
 
         def stood(year: int) -> list[str]:
-            found = store.earlier_at(datetime(year, 6, 1, tzinfo=UTC))
-            return [p.chunk.text for version in found for p in version.passages]
+            return [
+                p.chunk.text
+                for version in store.earlier_at(datetime(year, 6, 1, tzinfo=UTC))
+                for p in version.passages
+            ]
 
         assert [stood(year) for year in (2018, 2019, 2020, 2022, 2023)] == [
             [],
@@ -228,8 +231,7 @@ def weight(fact: Relation, others: Iterable[Relation]) -> float:
     """
     known = list(others)
     documents = sum(_fact(other) == _fact(fact) for other in known)
-    part = 1.0 if ended(fact, known) == fact.valid_until else 0.5
-    return part * (1 - 0.5**documents)
+    return (1.0 if ended(fact, known) == fact.valid_until else 0.5) * (1 - 0.5**documents)
 
 
 def _fact(relation: Relation) -> tuple[int, str, int]:
@@ -273,6 +275,7 @@ def _state(
     *,
     kind: str = "lives_in",
     links: Sequence[AliasEvidence] = (),
+    said: int | None = None,
 ) -> None:
     """Save a document that states one relation."""
     store.save(
@@ -284,6 +287,7 @@ def _state(
             valid_from=_year(since),
             valid_until=_year(until),
             links=links,
+            created_at=_year(said),
         )
     )
 
@@ -317,21 +321,16 @@ class RelationTimesSuite(StoreSuite):
 
     def test_what_no_sentence_dates_has_its_place_by_when_it_was_said(self, store: Store) -> None:
         for source, tail, year in (("a", "Paris", 2010), ("c", "Rome", 2020), ("b", "Oslo", 2015)):
-            store.save(
-                make_entry(
-                    source,
-                    f"Anna is in {tail}.",
-                    names=["Anna", tail],
-                    relations=[("Anna", "lives_in", tail)],
-                    created_at=_year(year),
-                )
-            )
+            _state(store, source, "Anna", tail, said=year)
         _state(store, "d", "Anna", "Bern", 2017)
         assert _ends(store, "a", "b", "c", "d") == [2015, 2017, None, 2020]
         stated = store.chunk_relations([id_ for a in "abc" for id_ in chunk_ids_of(store, a)])
         assert [one.valid_from for one in stated] == [None] * 3
         known = store.relations([entity_of(store, "Anna").id], 10, as_of=_year(2012))
         assert [one.chunk_id for one in known] == list(chunk_ids_of(store, "a"))
+        # Told later with an earlier date of its own: it ends what was said before.
+        _state(store, "e", "Anna", "Kiel", 2019, said=2021)
+        assert _ends(store, "a", "b", "c", "d", "e") == [2015, 2017, 2019, 2019, None]
 
     def test_merging_and_splitting_by_hand_derive_ends_anew(self, store: Store) -> None:
         _state(store, "a", "Anna", "Paris", 2010)

@@ -575,9 +575,10 @@ def _is_dotted(name: str) -> bool:
     if _RE["dotted"].fullmatch(name) is None or _is_host(name) or min(map(len, parts)) < 2:
         return False
     first, second = parts[0], parts[1]
-    if second[0].isupper() and is_ordinary(first) and is_ordinary(second):
-        return False  # two sentences without a blank between them
-    return not (first[0].isupper() and second[0].isupper())
+    # Two sentences without a blank between them, or two names.
+    return not second[0].isupper() or not (
+        first[0].isupper() or (is_ordinary(first) and is_ordinary(second))
+    )
 
 
 def _is_host(name: str) -> bool:

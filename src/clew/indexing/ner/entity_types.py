@@ -156,9 +156,9 @@ def type_of_name(name: str) -> str:
         return "event"
     if first in PLACE_PREFIXES:
         return "place"
-    if is_person_shaped(name) and (is_first_name(first) or first in TITLES):
-        return "person"
-    return "name"
+    return (
+        "person" if is_person_shaped(name) and (is_first_name(first) or first in TITLES) else "name"
+    )
 
 
 @cached(8)

@@ -114,9 +114,11 @@ class Coreference:
             return not (lower in self.words or lower.capitalize() in self.words)
         if lower in COMMON_WORDS or lower in self.words:
             return False
-        if is_first_name(lower) or lower in PLACES:
-            return True
-        return not (is_ordinary(lower) or _RE["derived"].search(lower))
+        return (
+            is_first_name(lower)
+            or lower in PLACES
+            or not (is_ordinary(lower) or _RE["derived"].search(lower))
+        )
 
     def resolve(self, name: str) -> str:
         """The name in full."""

@@ -130,8 +130,7 @@ class RawFile:
     @property
     def media_type(self) -> str:
         """By its ending, or that of PDF, which shows by its first bytes."""
-        is_pdf = self.data.startswith(b"%PDF-")
-        return "application/pdf" if is_pdf else media_type_of(self.suffix)
+        return "application/pdf" if self.data.startswith(b"%PDF-") else media_type_of(self.suffix)
 
     @property
     def own_readers(self) -> Iterator[Reader]:

@@ -400,8 +400,9 @@ def _rows(
 
 def _text_of(row: _Row, names: Sequence[str]) -> str:
     """The first of the columns that holds a text."""
-    values = (row.get(name) for name in names)
-    return next((value for value in values if isinstance(value, str)), "")
+    return next(
+        (value for value in (row.get(name) for name in names) if isinstance(value, str)), ""
+    )
 
 
 def _kept(row: _Row, columns: Mapping[str, str]) -> dict[str, Any]:

@@ -317,5 +317,6 @@ def mended(text: str) -> str:
     if cuts < _SET_BY_PROGRAM:
         return text
     # No margin, and one blank between words that were set apart; wider gaps are of tables.
-    lines = dedent(text).split("\n")
-    return "\n".join(line if _WIDE.search(line) else _GAP.sub(" ", line) for line in lines)
+    return "\n".join(
+        line if _WIDE.search(line) else _GAP.sub(" ", line) for line in dedent(text).split("\n")
+    )

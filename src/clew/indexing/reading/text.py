@@ -64,8 +64,7 @@ def read_text(raw: RawFile) -> ReadResult:
             return ReadResult(documents=(markdown_document(text, raw.source),))
         text = mended(text)
         values = fields_at(text, 0, "bare")
-    document = properties(values).document(raw.source, text, media_type)
-    return ReadResult(documents=(document,))
+    return ReadResult(documents=(properties(values).document(raw.source, text, media_type),))
 
 
 def read_markdown(raw: RawFile) -> ReadResult:
@@ -87,8 +86,9 @@ def markdown_document(text: str, source: str) -> Document:
     # The first heading of the first level outside code, without its markup.
     levels = (one_line(h.title) for h in headings(body, MEDIA_TYPE) if h.level == 1)
     title = next(levels, "")
-    known = properties(with_tags({**fields, **values}, body))
-    return known.document(source, body, MEDIA_TYPE, title=title)
+    return properties(with_tags({**fields, **values}, body)).document(
+        source, body, MEDIA_TYPE, title=title
+    )
 
 
 def rst_document(text: str, source: str) -> Document:

@@ -191,9 +191,12 @@ def is_whole(text: str, name: NameSpan, end: int, gap: str) -> bool:
     word = after["word"]
     if word is None or (word not in MAY_FOLLOW and _RE["owned"].search(gap.rstrip())):
         return False
-    if name.entity_type == "code" and word in CODE_KINDS:
-        return True
-    return word in MAY_FOLLOW or word in KINDS or word.endswith("ly")
+    return (
+        word in MAY_FOLLOW
+        or word in KINDS
+        or (name.entity_type == "code" and word in CODE_KINDS)
+        or word.endswith("ly")
+    )
 
 
 # What the words before, between and behind names say of them, by the rows of `around.toml`.

@@ -257,9 +257,8 @@ def _noun_phrase(words: str) -> Phrase | None:
 @cached(1, longest=1000)  # of a sentence each kind of relation asks it again
 def states_facts(sentence: str) -> bool:
     """Whether what a sentence says is meant as a fact, as far as its words show."""
-    if sentence.rstrip(" \n\"'”’)*_").endswith("?"):
-        return False
-    return not (_RE["code"].search(sentence) or _RE["unsure"].search(sentence))
+    is_asked = sentence.rstrip(" \n\"'”’)*_").endswith("?")
+    return not (is_asked or _RE["code"].search(sentence) or _RE["unsure"].search(sentence))
 
 
 # When a relation held, from the dates beside it: "since 2019", "from 2017 to 2022".

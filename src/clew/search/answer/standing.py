@@ -61,7 +61,7 @@ _WORDS = {
 }
 
 
-def _says(text: str, *kinds: str) -> bool:
+def says(text: str, *kinds: str) -> bool:
     """Whether a text has words of one of these kinds, see `standing.toml`."""
     return any(_WORDS[kind].search(text) for kind in kinds)
 
@@ -97,15 +97,15 @@ def asked_moment(session: QuerySession) -> AskedMoment:
         kind = "course"
     elif period is not None:
         kind = "within"
-    elif _says(session.question, "former", "asked_before"):
+    elif says(session.question, "former", "asked_before"):
         kind = "before"
-    elif _says(session.question, "asked_after"):
+    elif says(session.question, "asked_after"):
         kind = "after"
     return AskedMoment(
         moment=moment,
         period=period or Period(start=None, end=None),
         kind=kind,
-        of_the_past=_says(session.question, "asked_past"),
+        of_the_past=says(session.question, "asked_past"),
     )
 
 
@@ -276,8 +276,8 @@ class _Told:
         passage = self.passages[place]
         told = passage.provenance.written_at or passage.provenance.indexed_at
         starts = [time.start for time in passage.times if time.start and time.start > told]
-        is_plan = _says(passage.chunk.text, "plan")
-        if starts and (is_plan or _says(passage.chunk.text, "begins")):
+        is_plan = says(passage.chunk.text, "plan")
+        if starts and (is_plan or says(passage.chunk.text, "begins")):
             return min(starts)
         return _NEVER if is_plan and passage.chunk.told_of else told
 
@@ -295,14 +295,14 @@ class _Told:
         if none or alike or (named and share >= STILL_NEAR):
             return True
         earlier, later = sorted((place, other), key=self._begins)
-        changed = _says(self.passages[later].chunk.text, "changed")
+        changed = says(self.passages[later].chunk.text, "changed")
         return changed and share >= STILL_NEAR and self._share_a_word(earlier, later)
 
     def _is_over(self, place: int) -> bool:
         """Whether an observation itself says that it is so no more."""
         passage = self.passages[place]
-        if _says(passage.chunk.text, "former", "over"):
-            return not _says(passage.chunk.text, "changed")
+        if says(passage.chunk.text, "former", "over"):
+            return not says(passage.chunk.text, "changed")
         states = {one.standing(self.asked.moment).state for one in passage.relations}
         return states == {"ended"}
 
