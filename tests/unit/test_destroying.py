@@ -514,11 +514,13 @@ def test_files_are_pruned_by_the_bytes_of_their_names(
     gone = data.draw(st.sets(st.sampled_from(files), max_size=len(files) - 1))
     for file in gone:
         os.unlink(file)
-    for _ in range(2):  # what is dropped, and by whom, does not depend on the run
-        engine.index([root], prune=True)
-        assert held(engine) == {
-            file_source(Path(os.fsdecode(file))) for file in files if file not in gone
-        }
+    lost = {file_source(Path(os.fsdecode(file))) for file in gone}
+    for prune in (False, False, True, True):  # what is dropped does not depend on the run
+        report = engine.index([root], prune=prune)
+        assert (set(report.gone), len(held(engine))) == (
+            (set(), len(files) - len(gone)) if prune else (lost, len(files))
+        )
+    assert not held(engine) & lost
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "empty folders", "one file"])
@@ -539,9 +541,10 @@ def test_a_root_that_is_missing_or_empty_drops_nothing_and_says_so(
             file.unlink()
     if kind == "empty":
         (root / "inner").rmdir()
-    report = engine.index([given], prune=True)
-    assert (report.pruned, held(engine)) == (0, before)
-    assert [skipped.source for skipped in report.skipped] == [str(given)]
+    for prune in (True, not kind.startswith("empty")):  # without, what is missing is refused
+        report = engine.index([given], prune=prune)
+        assert (report.pruned, report.gone, held(engine)) == (0, (), before)
+        assert [skipped.source for skipped in report.skipped] == [str(given)]
 
 
 def test_what_a_caller_gave_is_never_pruned(engine: clew.Clew, tmp_path: Path, quick: None) -> None:
