@@ -102,8 +102,7 @@ def fetch(url: str, settings: AccessSettings) -> Fetched:
                     path = PurePosixPath(unquote(response.url.path))
                     is_told = kind in _VAGUE or media_type_of(path.suffix.lower()) == kind
                     named = f"{path.stem or 'index'}{suffix_of(kind) or path.suffix}"
-                    name = path.name if is_told else named
-                    return Fetched(url=url, data=bytes(data), name=name)
+                    return Fetched(url=url, data=bytes(data), name=path.name if is_told else named)
                 request = response.next_request
     raise UnreadableError(url, f"more than {MAX_REDIRECTS} redirects")
 
