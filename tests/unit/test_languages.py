@@ -551,12 +551,13 @@ NOUNS = {
 
 
 english = engine_of(ENGLISH)
-FALSE_FRIENDS = {
-    "Passports": "The passports lie in the blue drawer. A passport costs 80 kroner at the office.",
-    "Letters": "The adress of the gymnast is a secret. A chef cooks the fabrics of the brigades.",
-    **{code: TEXTS[code] for code in ("de", "fr", "es", "it", "sv", "pt")},
-}
-mixed = engine_of(FALSE_FRIENDS)
+mixed = engine_of(
+    {
+        "Passports": "The passports lie in the blue drawer. A passport costs 80 kroner.",
+        "Letters": "The adress of the gymnast is a secret. A chef cooks for brigades. Fabrics.",
+        **{code: TEXTS[code] for code in ("de", "fr", "es", "it", "sv", "pt")},
+    }
+)
 
 
 @settings(max_examples=60, deadline=None)

@@ -55,9 +55,7 @@ def test_scores_are_those_of_lightgbm(leaves: int) -> None:
     booster = trained(leaves)
     matrix = random_matrix(300)
 
-    found = to_forest([booster]).scores(matrix)
-
-    assert_close(found, predict(booster, matrix))
+    assert_close(to_forest([booster]).scores(matrix), predict(booster, matrix))
 
 
 def test_trees_with_too_many_leaves_are_refused() -> None:

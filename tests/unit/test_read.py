@@ -412,8 +412,8 @@ SPOKEN = {
 @pytest.mark.parametrize("length", [30, 60, 120, 500])
 def test_letters_of_one_language_tell_an_encoding(encoding: str, length: int) -> None:
     cut = [(text * 8)[n : n + length] for text in SPOKEN[encoding] for n in range(0, 60, 5)]
-    read = [decode(RawFile(source="a", data=t.encode(encoding), settings=SETTINGS)) for t in cut]
-    right = sum(map(str.__eq__, read, cut)) / len(cut)
+    files = (RawFile(source="a", data=text.encode(encoding), settings=SETTINGS) for text in cut)
+    right = sum(map(str.__eq__, map(decode, files), cut)) / len(cut)
     # Of Cyrillic, the detector tells long texts alone; of short Slavic texts, few letters speak.
     assert right >= {"cp1252": 1.0, "cp1250": 0.8 + 0.2 * (length > 99)}.get(encoding, length > 99)
 

@@ -236,9 +236,9 @@ def test_statistics_and_digests_say_what_is_held(store: SqliteStore) -> None:
         "embedder": {"name": "test-embedder", "dimension": 8},
         "generation": 3,
     }
-    for asked in ((["a"],), ([], ["n", "o/"]), ([], ["o"]), ([], ["/", "o/p"])):
-        found = {} if "/" in asked[-1] else {"a": ("o/p", entry.document.sha256, "", "")}
-        assert store.document_digests(*asked) == found
+    found = {"a": ("o/p", entry.document.sha256, "", "")}
+    assert [store.document_digests(["a"]), store.document_digests([], ["n", "o/"])] == [found] * 2
+    assert store.document_digests([], ["p", "o/p"]) == {}
 
 
 def test_threads_may_share_a_store_and_their_connections_are_let_go(store: SqliteStore) -> None:
