@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +14,8 @@ import httpx
 import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
+
+from tests.neo4j_server import free_port
 
 _RUN = "from chromadb.cli.cli import app; app()"
 _START_SECONDS = 60.0
@@ -57,12 +58,6 @@ class ChromaServer:
             return httpx.get(f"{self.url}/api/v2/heartbeat", timeout=1).is_success
         except httpx.TransportError:
             return False
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

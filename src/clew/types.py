@@ -1522,7 +1522,8 @@ class IndexReport:
     moved: tuple[tuple[str, str], ...] = ()
     """(source that is gone and still stored, new source with the same content)"""
     gone: tuple[str, ...] = ()
-    """Records that are still stored, and that their files no longer hold; `prune` drops them."""
+    """What is still stored of files below the paths given that have vanished, and of records that
+    their files no longer hold; `prune` drops it."""
     for_packs: Mapping[str, int] = field(default_factory=dict)
     """Files that were read as plain text though a pack knows their format, by the pack, which is
     not enabled."""

@@ -129,7 +129,7 @@ class Slow(ScriptedLanguageModel):
 
     def __init__(self) -> None:
         super().__init__({ANSWERING_QUESTION: ""})
-        taught = (2, "Her teacher was Tobias Fenn", "Tobias Fenn taught her.")
+        taught = (2, "Her teacher was Tobias Fenn", "Tobias **Fenn** taught her.")
         self.text = written((1, BUILT, "It was Ada Morn."), taught)
         self.go_on = threading.Event()
 

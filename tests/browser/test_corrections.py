@@ -121,6 +121,7 @@ def test_a_file_that_fails_is_sent_again_from_the_page(
     again.click()
     expect(page.locator(".status")).to_have_text("completed", timeout=20_000)
     expect(page.get_by_role("region", name="Documents")).to_contain_text("upload/rope.md")
+    expect(page.locator("#total")).to_have_text("6 documents")
     page.get_by_role("link", name="Jobs").click()
     expect(again).to_be_visible()
 

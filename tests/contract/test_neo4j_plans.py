@@ -94,7 +94,7 @@ def read(store: Neo4jStore) -> None:
     store.documents(ids=[document])
     store.documents(origin="a")
     store.document_digests()
-    store.document_digests(["a"])
+    store.document_digests(["a"], ["b"])
     store.same_documents(["a"])
     store.known_terms(["a"])
     store.link_candidates(["a"], ["a"])

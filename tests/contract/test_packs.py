@@ -91,9 +91,8 @@ def test_a_store_opens_where_its_pack_is_not_but_reads_nothing_without_it(
 
 
 def test_packs_cross_to_another_process_by_name(example: Path) -> None:
-    packs = EnabledPacks(("garden",), (example / "packs",))
 
-    data = pickle.dumps(packs)
+    data = pickle.dumps(EnabledPacks(("garden",), (example / "packs",)))
 
     assert b"read_plants" not in data
     assert ".plants" in pickle.loads(data).readers

@@ -64,20 +64,6 @@ def test_index_reports_what_it_did_and_what_it_left_out(in_process: Run, tmp_pat
     assert (tmp_path / ".clew").is_dir()
 
 
-def test_index_prunes_and_selects(in_process: Run, tmp_path: Path) -> None:
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    for name in ("a.md", "b.md", "c.txt"):
-        (notes / name).write_text(f"The {name[0]} note.")
-
-    selected = in_process("index", "notes", "--include", "*.md", "--exclude", "b*", "--json")
-    (notes / "a.md").unlink()
-    pruned = in_process("index", "notes", "--include", "*.md", "--prune", "--json")
-
-    assert json.loads(selected.stdout)["added"] == 1
-    assert [json.loads(pruned.stdout)[name] for name in ("added", "pruned")] == [1, 1]
-
-
 def test_index_reads_standard_input(in_process: Run) -> None:
     named = ["--source", "inbox/1", "--title", "Letter"]
 

@@ -63,9 +63,8 @@ def test_no_color_means_none(indexed: Library, tmp_path: Path) -> None:
 
 
 def test_indexing_draws_a_bar_with_its_rate(indexed: Library, tmp_path: Path) -> None:
-    shown = on_terminal("index", indexed.folder, cwd=tmp_path)
 
-    plain = _STYLE.sub("", shown)
+    plain = _STYLE.sub("", on_terminal("index", indexed.folder, cwd=tmp_path))
     assert re.search(r"━+ +\d+/4 +[\d,.]+/s", plain)
     assert "4 added" in plain
 

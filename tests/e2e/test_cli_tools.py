@@ -291,9 +291,7 @@ def test_what_cannot_be_merged_is_left_as_it_was(
 def test_no_setting_but_store_and_namespace_is_written(in_process: Run, tmp_path: Path) -> None:
     (tmp_path / "clew.toml").write_text('namespace = "team"\n[search]\nlimit = 7\n')
 
-    done = in_process("install", "cursor", "--json")
-
-    told = json.loads(done.stdout)
+    told = json.loads(in_process("install", "cursor", "--json").stdout)
     entry = told["mcpServers"]["clew"]
     assert set(entry) == {"type", "command", "args"}
     assert entry["args"][-5:] == ["mcp", "--store", str(tmp_path / ".clew"), "--namespace", "team"]

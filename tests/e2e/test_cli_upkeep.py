@@ -114,14 +114,16 @@ def test_files_that_only_a_pack_understands_are_told_until_it_is_enabled(
     assert "plain text" not in in_process("index", notes).stderr
 
 
-def test_of_a_file_with_many_bad_records_some_are_listed(in_process: Run, notes: Path) -> None:
+def test_of_many_that_are_left_out_the_first_of_a_kind_are_named(
+    in_process: Run, notes: Path
+) -> None:
     (notes / "C#").mkdir()
     (notes / "C#" / "empty.pdf").write_bytes(b"%PDF-")
     events = "BEGIN:VEVENT\nUID:a\nEND:VEVENT\n" * 250
     (notes / "bad.ics").write_text(f"BEGIN:VCALENDAR\n{events}END:VCALENDAR\n")
     said = in_process("index", notes, "--pack", "personal").stdout
-    assert said.count("no start") == 200
-    assert "50 more of its records" in said
+    assert said.count("no start") == 10
+    assert "and 240 more; --json lists all" in said
     assert said.count("malformed PDF") == 1
 
     (notes / "bad.ics").touch()
@@ -145,6 +147,21 @@ def test_empty_files_are_listed_and_no_failure(in_process: Run, tmp_path: Path) 
     assert all(name in alone.stdout for name in ("a.md", "b.txt", "c.html"))
 
 
+@pytest.mark.parametrize("files", [2, 10, 13])
+def test_what_is_binary_and_what_is_gone_is_named(in_process: Run, notes: Path, files: int) -> None:
+    for number in range(files):
+        (notes / f"old{number:02}.txt").write_text(f"The clock number {number}.")
+    done = in_process("index", notes, "--include", "*.txt", "--exclude", "ada*")
+    assert done.stdout.startswith(f"{files + 2} added")
+    for old in notes.glob("old*"):
+        old.rename(notes / old.name.replace("old", "new")).write_bytes(b"\x00\x01")
+    said = in_process("index", notes)
+    assert f"{files} indexed files are no longer there: notes/old00.txt, notes/" in said.stderr
+    for text, name in ((said.stdout, "new"), (said.stderr, "old")):
+        assert len(set(re.findall(rf"{name}\d\d\.txt", text))) == min(files, 10)
+        assert ("and 3 more" in text) == (files > 10)
+
+
 def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(
     in_process: Run, notes: Path
 ) -> None:
@@ -152,6 +169,7 @@ def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(
     (notes / "ada.txt").rename(notes / "lovelace.txt")
     done = in_process("index", notes)
     assert "lovelace.txt was notes/ada.txt, which is gone; --prune drops that" in done.stderr
+    assert "no longer there" not in done.stderr
     assert "which is gone" not in in_process("index", notes, "--prune").stderr
     documents = json.loads(in_process("documents", "--json").stdout)["documents"]
     assert sorted(Path(d["source"]).name for d in documents) == [

@@ -277,8 +277,7 @@ def taught_by_hand(engine: clew.Clew) -> str:
 
 
 def test_an_answer_without_a_model_says_what_was_stated_by_hand(engine: clew.Clew) -> None:
-    question = taught_by_hand(engine)
-    answer = engine.ask(question)
+    answer = engine.ask(taught_by_hand(engine))
     first = answer.statements[0]
     assert first.supported
     assert first.text.startswith("Piet Oss — taught → Anna Morn (told 20")

@@ -129,8 +129,7 @@ def test_a_file_takes_the_place_of_former_ones_and_of_what_was_left_half_written
 def test_a_disk_that_refuses_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path)
-    before = path.read_bytes()
+    before = written(tmp_path).read_bytes()
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

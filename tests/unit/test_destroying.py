@@ -506,11 +506,13 @@ def test_files_are_pruned_by_the_bytes_of_their_names(
     gone = data.draw(st.sets(st.sampled_from(files), max_size=len(files) - 1))
     for file in gone:
         os.unlink(file)
-    for _ in range(2):  # what is dropped, and by whom, does not depend on the run
-        engine.index([root], prune=True)
-        assert held(engine) == {
-            file_source(Path(os.fsdecode(file))) for file in files if file not in gone
-        }
+    lost = {file_source(Path(os.fsdecode(file))) for file in gone}
+    for prune in (False, False, True, True):  # what is dropped does not depend on the run
+        report = engine.index([root], prune=prune)
+        assert (set(report.gone), len(held(engine))) == (
+            (set(), len(files) - len(gone)) if prune else (lost, len(files))
+        )
+    assert not held(engine) & lost
 
 
 def emptied(root: Path) -> None:
@@ -536,7 +538,7 @@ def test_a_root_that_is_missing_or_empty_drops_nothing_and_says_so(
     before = held(engine)
     lose(tmp_path / "disk")
     report = engine.index([tmp_path / given], prune=True)
-    assert (report.pruned, held(engine)) == (0, before)
+    assert (report.pruned, report.gone, held(engine)) == (0, (), before)
     assert [skipped.source for skipped in report.skipped] == [str(tmp_path / given)]
 
 

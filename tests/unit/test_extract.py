@@ -426,8 +426,7 @@ PIECES = (
     st.text(max_size=200) | st.lists(st.sampled_from(PIECES.split("|")), max_size=30).map(" ".join)
 )
 def test_every_mention_lies_in_its_sentence(text: str) -> None:
-    found = extract(text, title=text[:20])
-    (chunk,) = found.chunks
+    (chunk,) = extract(text, title=text[:20]).chunks
     assert list(chunk.sentences) == sentences(text)
     for mention in chunk.mentions:
         start, end = chunk.sentences[mention.sentence]

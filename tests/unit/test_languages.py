@@ -541,6 +541,32 @@ NOUNS = {
 
 
 english = engine_of(ENGLISH)
+mixed = engine_of(
+    {
+        "Passports": "The passports lie in the blue drawer. A passport costs 80 kroner.",
+        "Letters": "The adress of the gymnast is a secret. A chef cooks for brigades. Fabrics.",
+        **{code: TEXTS[code] for code in ("de", "fr", "es", "it", "sv", "pt")},
+    }
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(sorted(ASKED_WITH)).flatmap(
+        lambda code: st.sampled_from(
+            [
+                f"{asked} {{}}?"
+                for asked in ASKED_WITH[code]
+                if question_language(asked, [code]) == code
+            ]
+        )
+    ),
+    st.sampled_from(["Passwort", "passport", "passeport", "pasaporto", "Fabrik", "Brigadier"]),
+)
+def test_an_ordinary_word_of_another_language_is_not_what_is_meant(
+    mixed: clew.Clew, asked: str, word: str
+) -> None:
+    assert corrected(mixed, asked.format(word)) == asked.format(word)
 
 
 @settings(max_examples=60, deadline=None)

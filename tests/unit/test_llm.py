@@ -358,9 +358,8 @@ TASKS = ["extract", "context", "summarise", "answer", "route", "judge"]
 
 def test_a_model_that_can_all(monkeypatch: pytest.MonkeyPatch) -> None:
     called = Reply(text="", finish="tool_calls", model="small", calls=(CALL,))
-    model = ScriptedLanguageModel([*[ADA] * 8, called])
 
-    found = list(client(model).trials())
+    found = list(client(ScriptedLanguageModel([*[ADA] * 8, called])).trials())
 
     whats = [*TASKS, "stream", "context length", "tools"]
     assert [(trial.what, trial.ok) for trial in found] == [(what, True) for what in whats]
@@ -583,9 +582,8 @@ def _type(said: str) -> str:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_reply_of_a_schema(serve: Serve, asked_of: list[Asked], provider: str) -> None:
     make: Any = PROVIDERS[provider][2]
-    asked = serve(make(ADA), provider=provider)
 
-    reply = asked.reply(request(schema=Person))
+    reply = serve(make(ADA), provider=provider).reply(request(schema=Person))
 
     assert reply.value == Person(name="Ada Morn", year=1820)
     assert reply.usage == Usage(input_tokens=12, cached_tokens=8, output_tokens=5)

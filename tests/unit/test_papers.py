@@ -309,9 +309,8 @@ def test_latex_that_is_none_stays_as_it_is_and_loses_no_other_entry(latex: str) 
     balanced = "{" * max(0, latex.count("}") - latex.count("{")) + latex
     balanced += "}" * max(0, balanced.count("{") - balanced.count("}"))
     entry = f"@misc{{a, title={{T {balanced} }}, author={{{balanced} B and C}}}}"
-    text = f"{entry}\n@misc{{b, title={{B}}}}"
 
-    papers, failed = read_bibtex(text)
+    papers, failed = read_bibtex(f"{entry}\n@misc{{b, title={{B}}}}")
 
     assert [paper.key for paper in papers] + [one.key for one in failed] in (["a", "b"], ["b", "a"])
 

@@ -329,8 +329,7 @@ def test_a_chat_with_too_many_turns_is_refused(tmp_path: Path) -> None:
 def test_a_git_log_is_what_its_authors_say_at_their_dates(
     tmp_path: Path, name: str, date: str, time: str
 ) -> None:
-    log = LOG.replace("Thu Feb 2 23:21:54 2023 +1100", date)
-    found = read_one(tmp_path / name, log)
+    found = read_one(tmp_path / name, LOG.replace("Thu Feb 2 23:21:54 2023 +1100", date))
     assert turns(found) == [
         (
             "Ada Ray",

@@ -245,8 +245,7 @@ def test_drift_starts_from_the_question_and_from_what_the_reports_are_about(
     engine: clew.Clew,
 ) -> None:
     asked = new_session(engine, "an overview of the vaccine, and what Greta Sool paid")
-    found = drift(asked)
-    blocks = found.arrange(asked, ())
+    blocks = drift(asked).arrange(asked, ())
     assert [block.heading.partition(":")[0] for block in blocks][-1].startswith("Around")
     assert blocks[0].heading.startswith("Report: ")
     around = blocks[-1].forms[0].text

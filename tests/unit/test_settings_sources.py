@@ -212,8 +212,7 @@ def test_setting_one_field_leaves_every_other_at_its_default(path: tuple[str, ..
 def test_a_task_with_a_model_of_its_own_keeps_its_limits(
     task: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usual = load_settings().llm.task(task)
-    expected = usual.model_copy(update={"model": "foo"})
+    expected = load_settings().llm.task(task).model_copy(update={"model": "foo"})
     as_group = LlmTaskSettings(model="foo")
     assert LlmSettings.model_validate({task: as_group}).task(task) == expected
     assert load_settings(llm={task: {"model": "foo"}}).llm.task(task) == expected

@@ -207,7 +207,7 @@ def test_batches_do_not_nest_and_do_not_fit_into_a_reading(store: SqliteStore) -
 def test_statistics_and_digests_say_what_is_held(store: SqliteStore) -> None:
     names = ["Ann", "Bob", "Cleo"]
     relations = [("Ann", "met", "Bob"), ("Ann", "saw", "Bob")]
-    entry = make_entry("a", "Ann met Bob. Ann!", names=names, relations=relations, origin="o")
+    entry = make_entry("a", "Ann met Bob. Ann!", names=names, relations=relations, origin="o/p")
     store.save(entry)
     store.save(make_entry("b", "Cleo.", names=names, valid_until=_year(2020)))
     store.retract([store.chunk_relations([1])[0].id])
@@ -227,7 +227,9 @@ def test_statistics_and_digests_say_what_is_held(store: SqliteStore) -> None:
         "embedder": {"name": "test-embedder", "dimension": 8},
         "generation": 3,
     }
-    assert store.document_digests(["a"]) == {"a": ("o", entry.document.sha256, "", "")}
+    found = {"a": ("o/p", entry.document.sha256, "", "")}
+    assert [store.document_digests(["a"]), store.document_digests([], ["n", "o/"])] == [found] * 2
+    assert store.document_digests([], ["p", "o/p"]) == {}
 
 
 def test_threads_may_share_a_store_and_their_connections_are_let_go(store: SqliteStore) -> None:

@@ -593,8 +593,7 @@ def state_things(engine: clew.Clew) -> None:
     add(olaf_id, bergen, "lives_in", weight=0.7, valid_from=at(2020), valid_until=at(2022))
     add(olaf_id, bergen, "lives_in", context={"a": [1]}, valid_from=at(2023))
     add(brida, ada, "causes")
-    wrong = add(olaf_id, ada, "knows")
-    engine.graph.delete_relation(wrong.id)
+    engine.graph.delete_relation(add(olaf_id, ada, "knows").id)
 
 
 def stated(engine: clew.Clew) -> dict[str, object]:

@@ -228,6 +228,27 @@ def test_a_form_that_cannot_be_read_is_refused(client: TestClient, path: str) ->
 
 
 @pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("since", "nxt weke", "since 'nxt weke' is no time"),
+        ("until", "2019-99", "until '2019-99' is no time"),
+        ("as_of", "soonish", "as_of 'soonish' is no time"),
+        ("limit", "many", "limit cannot be 'many'"),
+        ("max_tokens", "0", "max_tokens cannot be '0'"),
+        ("where", "source = x and", "at character 15"),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field_and_the_question_is_kept(
+    client: TestClient, field: str, value: str, said: str
+) -> None:
+    log_in(client, OWNER[0])
+    answer = client.get("/ui/", params={"q": "Who built it?", field: value})
+    shown = re.search(rf'(?s)<input name="{field}"[^>]*>(<span.*?)</label>', answer.text)
+    assert (answer.status_code, bool(shown and said in unescape(shown[1]))) == (400, True)
+    assert 'value="Who built it?"' in answer.text
+
+
+@pytest.mark.parametrize(
     "path", ["entities/{}", "communities/{}", "?q=mill&limit={}", "documents?page=000000001{}"]
 )
 def test_numbers_of_any_length_are_refused(client: TestClient, path: str) -> None:
@@ -245,6 +266,7 @@ def test_who_may_only_read_sees_no_form_that_writes(tmp_path: Path) -> None:
         pages = {path: client.get(f"/ui/{path}").text for path in paths}
 
     assert len(pages) > 7
+    assert "before the last change" not in pages["graph"]  # of communities that were never found
     for path, page in pages.items():
         assert re.findall(r'<form method="post" action="([^"]*)"', page) == ["/ui/logout"], path
 
@@ -387,7 +409,7 @@ def test_pages_take_filters_and_say_what_is_wrong_with_one(client: TestClient) -
         unknown = shown("sourse = x")
         assert "no document has the field 'sourse'; did you mean 'source'?" in unknown
         wrong = shown("source = x and", 400)
-        assert "at character 15: expected the name of a field, such as year>=2020</p>" in wrong
+        assert "at character 15: expected the name of a field, such as year>=2020" in wrong
 
 
 def test_assets_are_small_and_have_their_licences() -> None:

@@ -66,11 +66,11 @@ class Documents:
         Symbolic links that lead out of the paths given are left out unless `follow_links`. What
         cannot be read is reported in `skipped`, and what was stored of it before stays. What took
         more than a limit of the settings (`limits`) is reported again without being read, until it
-        or a limit changes, or `retry` is given. `prune` drops what was read from files below the
-        paths that are gone, and records that their file no longer holds; a path that is missing or
-        empty drops nothing and is in `skipped`. `only` leaves all other files alone, `shard` (i, n)
-        all but the i-th of n parts, which every worker cuts alike. Raises `InputError` for a path
-        that does not exist, unless `prune`.
+        or a limit changes, or `retry` is given. What was read from files below the paths that are
+        gone, and records that their file no longer holds, are in `gone`; `prune` drops them. A path
+        that is missing or empty tells nothing, drops nothing and is in `skipped`. `only` leaves all
+        other files alone, `shard` (i, n) all but the i-th of n parts, which every worker cuts
+        alike. Raises `InputError` for a path that does not exist, unless `prune`.
         """
         from clew.indexing.inputs import roots_of
 
@@ -81,8 +81,10 @@ class Documents:
         if only is not None:
             wanted = {os.path.realpath(path) for path in only}
             inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
-        worker, gone = shard[0] if shard else 0, roots if prune else ()
-        done = self.add_inputs(inputs, prune=gone, retry=retry, worker=worker, progress=progress)
+        worker = shard[0] if shard else 0
+        done = self.add_inputs(
+            inputs, roots=roots, prune=prune, retry=retry, worker=worker, progress=progress
+        )
         if not done.added + done.changed:
             return done
         from clew.packs import unread_formats
@@ -165,28 +167,29 @@ class Documents:
         self,
         inputs: Sequence[Input],
         *,
-        prune: Sequence[Path] = (),
+        roots: Sequence[Path] = (),
+        prune: bool = False,
         retry: bool = False,
         worker: int | None = None,
         progress: Progress | None = None,
     ) -> IndexReport:
         """Read and index what is given; what is unchanged is left alone. The rest as in `index`.
 
+        What is stored from below the `roots` and gone is reported, or dropped to `prune`.
         A `worker`, from 1, saves beside others and settles what it saved; 0 settles all.
         """
-        check_several(prune=prune)
+        check_several(roots=roots)
         check_given(*(item.source for item in inputs))
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
-        sources = None if prune else [item.source for item in inputs]
-        run = self._indexer(sources, retry=retry, progress=progress)
+        sources = [item.source for item in inputs]
+        run = self._indexer(sources, map(file_source, roots), retry=retry, progress=progress)
         beside = state.store.beside_others(worker) if worker else nullcontext()
         with state.store.grouping(), beside:
             done = ingest.run(run.changed(inputs), run.saved, state.writing)
         if worker is not None:
             ingest.settle(worker, state.writing)
-        if prune:
-            run.prune(prune, state.writing)
+        gone = run.gone(roots, state.writing if prune else None)
         if run.added or run.updated or run.pruned:
             state.persist()
         return IndexReport(
@@ -199,12 +202,13 @@ class Documents:
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
             moved=() if prune else tuple(run.moved()),
-            gone=run.gone(),
+            gone=gone,
         )
 
     def _indexer(
         self,
         sources: Sequence[str] | None = None,
+        folders: Iterable[str] = (),
         *,
         retry: bool = False,
         progress: Progress | None = None,
@@ -220,6 +224,7 @@ class Documents:
             full=self._quota().reached,
             most=state.settings.quota.documents,
             sources=sources,
+            folders=tuple(folders),
             retry=retry,
             progress=progress,
         )

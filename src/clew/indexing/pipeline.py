@@ -293,12 +293,14 @@ class IncrementalIndexer:
         full: Callable[[int, str], str | None],
         most: int,
         sources: Sequence[str] | None = None,
+        folders: Sequence[str] = (),
         retry: bool = False,
         progress: Progress | None = None,
     ) -> None:
         """`full` says why the store cannot hold so many documents, of `most`, or one more text.
 
-        Given `sources`, the run reads those alone, and of the store what it holds of them.
+        Given `sources`, the run reads those alone, and of the store what it holds of them and from
+        below the `folders`.
         """
         self._store = store
         self._fingerprint = pipeline.pipeline_fingerprint
@@ -308,7 +310,7 @@ class IncrementalIndexer:
         self._full = full
         self._retry = retry
         self._progress = progress
-        self._known = dict(store.document_digests(sources))
+        self._known = dict(store.document_digests(sources, folders))
         # To count a million documents takes longer than to add one.
         self._held = store.last_chunk()
         if 2 * self._held > most:
@@ -365,13 +367,15 @@ class IncrementalIndexer:
                   if source not in self._new and _is_gone(source_path(origin))}  # fmt: skip
         return [(former[digest], arrived[digest]) for digest in digests if digest in former]
 
-    def prune(self, roots: Sequence[Path], writing: AbstractContextManager[object]) -> None:
-        """Delete documents whose file lay below one of the roots and no longer exists.
+    def gone(
+        self, roots: Sequence[Path], writing: AbstractContextManager[object] | None
+    ) -> tuple[str, ...]:
+        """What is stored of files below the roots that no longer exist; given `writing`, delete it.
 
-        Also the records that files which were read now no longer hold. What is gone has to stay
-        gone for a moment, and a root that is missing or holds no file at all (a disk that is not
-        mounted, a typing error) says nothing about what was read below it: that is told. Others may
-        write, but while documents are deleted.
+        Also the records that files which were read now no longer hold. Of what is deleted, none is
+        told. It has to stay gone for a moment, and a root that is missing or holds no file at all
+        (a disk that is not mounted, a typing error) says nothing about what was read below it: that
+        is told. Others may write, but while documents are deleted.
         """
         there = []
         for root in roots:
@@ -379,20 +383,18 @@ class IncrementalIndexer:
                 self.skipped.append(Skipped(source=file_source(root), reason=reason))
             else:
                 there.append(root)
-        if self._gone(there) or self._vanished:
+        if writing is not None and (self._gone(there) or self._vanished):
             time.sleep(GRACE_SECONDS)
         gone = [source for origin in self._gone(there) for source in self._files[origin]]
         for item, digest, sources in self._vanished:
             with suppress(UnreadableError):
-                if item.digest() == digest:  # the file is as it was when it was read
+                if writing is None or item.digest() == digest:  # the file is as it was read
                     gone += sources
-        self._vanished.clear()
+        if writing is None:
+            return tuple(sorted(gone))
         with writing:
             self._drop(gone)
-
-    def gone(self) -> tuple[str, ...]:
-        """Records that are stored, and that their files no longer hold."""
-        return tuple(sorted(source for *_, sources in self._vanished for source in sources))
+        return ()
 
     def preview(self, inputs: Sequence[Input], roots: Sequence[Path]) -> IndexPreview:
         """What `changed` would read of the inputs, and `prune` drop below the roots."""

@@ -345,8 +345,7 @@ class Incidence:
     def place(self, values: Floats) -> Floats:
         """(entries,) 1 / rank of each candidate, by its value (n,), among those of one entity."""
         order = np.lexsort((-values[self.owner], self.entity))
-        entity = self.entity[order]
-        starts = np.flatnonzero(np.diff(entity, prepend=-1))
+        starts = np.flatnonzero(np.diff(self.entity[order], prepend=-1))
         rank = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
         places = np.empty(len(order), np.float32)
         places[order] = 1 / (1 + rank)

@@ -373,8 +373,7 @@ def parent_child(session: QuerySession) -> RetrievalResult:
     The sections that the question names ("section 4.2", "the chapter on …") go first.
     """
     found = rank_parents(session, session.channels.by_vector())
-    named = asked_sections(session)
-    return replace(found, ranking=found.ranking.led_by(named))
+    return replace(found, ranking=found.ranking.led_by(asked_sections(session)))
 
 
 def topic(session: QuerySession) -> RetrievalResult:

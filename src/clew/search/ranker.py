@@ -227,8 +227,7 @@ def rank_candidates(
         best, second = order[0], int(np.searchsorted(evidence.rows, hop.second))
         confidences[second] = max(confidences[second], HELD * confidences[best])
         order = np.concatenate([[second], order[order != second]])
-    falling = np.sort(scores)[::-1]
-    between_0_and_1 = 1 / (1 + np.exp(-falling.astype(np.float64)))
+    between_0_and_1 = 1 / (1 + np.exp(-np.sort(scores)[::-1].astype(np.float64)))
     return Ordered(order, between_0_and_1.astype(np.float32), confidences, hop)
 
 

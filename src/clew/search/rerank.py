@@ -240,16 +240,14 @@ def filter_by_model(
         chosen = choose(model, question, candidates)
     except ModelError as error:
         return ranking, (f"not filtered: {error}",)
-    head = fuse(ranking.top(len(candidates)), chosen, weight)
-    return head.then(ranking), ()
+    return fuse(ranking.top(len(candidates)), chosen, weight).then(ranking), ()
 
 
 def choose(
     model: LanguageModel, question: str, candidates: Sequence[Candidate]
 ) -> NDArray[np.bool_]:
     """(n,) whether the model chose each candidate; raises `ModelError`."""
-    request = filter_request(question, candidates)
-    value = model.reply(request).value
+    value = model.reply(filter_request(question, candidates)).value
     numbers = value.passages if isinstance(value, Choice) else [0]
     if not all(1 <= number <= len(candidates) for number in numbers):
         raise ReplyError(f"{model.name} chose passages that there are not", "malformed")

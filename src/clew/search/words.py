@@ -20,7 +20,16 @@ from clew.graph.snapshot import find_sorted
 from clew.graph.vocabulary import LONGEST, sound
 from clew.languages import english_words, function_words, language_words, listed_languages
 from clew.search.question import MAX_WORDS, candidate_keys
-from clew.text import STOP_WORDS, fold, name_key, one_line, question_terms, split_file_name, terms
+from clew.text import (
+    STOP_WORDS,
+    fold,
+    name_key,
+    one_line,
+    question_language,
+    question_terms,
+    split_file_name,
+    terms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,8 +107,7 @@ def _identifiers(words: Sequence[str]) -> Iterator[ExactName]:
             continue
         for first in range(max(last - LONGEST_NAME + 1, 0), last + 1):
             if words[first][:1].isalpha() and fold(words[first]) not in STOP_WORDS:
-                kept = [w for w in words[first : last + 1] if fold(w) not in _FILLER]
-                text = " ".join(kept)
+                text = " ".join(w for w in words[first : last + 1] if fold(w) not in _FILLER)
                 yield ExactName(text, name_key(text), "")
 
 
@@ -199,7 +207,8 @@ def holding_all(session: QuerySession) -> Ids:
 # English word, a function word of any language, and what is quoted or looks like code, a file or
 # an address: none of these is a slip. What may be one is asked in both readings, and the better
 # one wins. In a question in a language that the store does not hold, whose words are not known
-# here, the other reading must be the likelier one: "Mongolei" finds more as "Mongolia".
+# here, the other reading must be the likelier one: "Mongolei" finds more as "Mongolia". Of texts in
+# other languages than the question's only names are read: "Passwort" is no slip of "passport".
 
 
 MOST_WORDS = 100
@@ -255,8 +264,7 @@ def _likelihood(session: QuerySession, question: str) -> float:
 
 def _is_foreign(session: QuerySession) -> bool:
     """Whether the question's function words are of languages that no text of the store is in."""
-    spelt = _SPELT.findall(session.question.casefold())
-    found = function_words(spelt, STOP_WORDS)
+    found = function_words(_SPELT.findall(session.question.casefold()), STOP_WORDS)
     most = max(map(len, found.values()))
     spoken = {code for code, own in found.items() if len(own) == most}
     if not most or not spoken.isdisjoint({"en", *session.languages}):
@@ -270,19 +278,33 @@ def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:
     """What each of the words that is a slip stands for."""
     held = _HeldWords(session.snapshot, session.languages)
     foreign = (word for word in words if not len(held.rows(word)) and not _is_known(fold(word)))
-    unknown = list(islice(foreign, MOST_READ))
-    if not unknown:
-        return {}
     near_to = partial(nearest, vocabulary=session.resources.vocabulary, held=held)
     beside = held.rarest(session.question)
-    found = {word: near for word in unknown if (near := near_to(fold(word), beside=beside))}
-    if not _is_foreign(session):  # whose other words say nothing of those that are near
-        found = {word: near for word, near in found.items() if held.together(near, beside)}
+    spoken = question_language(session.question, listed_languages())
+    found = {
+        word: near
+        for word in islice(foreign, MOST_READ)
+        if (near := near_to(fold(word), beside=beside))
+        and (spoken == "en" or _crosses(session, held.chunks(near), near, spoken))
+    }
     if not found:
         return {}
+    if not _is_foreign(session):  # whose other words say nothing of those that are near
+        found = {word: near for word, near in found.items() if held.together(near, beside)}
     keys = candidate_keys(session.question)
     named = {part for key in session.resources.store.resolve(keys) for part in key.split()}
     return {w: _as_written(w, near) for w, near in found.items() if fold(w) not in named}
+
+
+def _crosses(session: QuerySession, holding: Ids, near: str, spoken: str) -> bool:
+    """Whether passages that hold the word are in the language that is spoken, or it is a name.
+
+    A name has a capital wherever it is written, and is no ordinary word of English.
+    """
+    texts = [chunk.text for chunk in session.resources.store.chunks(holding[:_READ].tolist())]
+    if spoken in (question_language(text, listed_languages()) for text in texts):
+        return True
+    return not (_is_known(near) or any(near in text for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +334,11 @@ class _HeldWords:
             for own in passages(self.rows(word))
             for other in passages(others)
         )
+
+    def chunks(self, word: str) -> Ids:
+        """Ids of the passages that hold the word."""
+        passages = [self._passages(int(row)) for row in self.rows(word)]
+        return self.snapshot.chunk_ids[np.unique(np.concatenate(passages))]
 
     def _passages(self, row: int) -> Ints:
         return self.snapshot.sentence_chunk[self.snapshot.postings.row(row)]

@@ -256,18 +256,23 @@ class Documents(Passages, EarlierVersions):
 
     def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
         """(source, origin, sha256) of the documents of files that have these digests."""
-        found = self.backend.rows(statements.SAME_DIGESTS, keys=list(digests))
-        return [(source, origin, sha256) for source, origin, sha256 in found]
+        rows = self.backend.rows(statements.SAME_DIGESTS, keys=list(digests))
+        return [(source, origin, sha256) for source, origin, sha256 in rows]
 
     def document_digests(
-        self, sources: Sequence[str] | None = None
+        self, sources: Sequence[str] | None = None, folders: Sequence[str] = ()
     ) -> dict[str, tuple[str, str, str, str]]:
         """(origin, sha256, pipeline fingerprint, read from) by source: of every document, or some.
 
-        `sources` are those documents' own, or what they were read from.
+        `sources` are those documents' own, or what they were read from; with them comes what was
+        read from below `folders`.
         """
         statement = statements.DIGESTS if sources is None else statements.DIGESTS_OF
-        (rows,) = self.backend.gather(statement, keys=list(sources or ()))
+        (rows,) = self.backend.gather(
+            statement,
+            keys=list(sources or ()),
+            below=[folder.rstrip("/") + "/" for folder in folders],
+        )
         return {
             source: (origin, sha256, fingerprint, read_from or "")
             for source, origin, sha256, fingerprint, read_from in rows

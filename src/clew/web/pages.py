@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
-from clew.errors import NotFoundError
+from clew.errors import InputError, NotFoundError
 from clew.operations.spec import complete
 from clew.search.answer.hits import read_relations
 from clew.search.pipeline import known_strategies
@@ -51,15 +51,20 @@ def ask(page: PageRequest) -> Response:
     if not question:
         there = len(page.engine.store.document_digests())
         examples = most_important(page, EXAMPLES) if there else []
-        there_is = {"documents": there, "examples": examples}
-        return render_page(page, "ask.html", result=None, **there_is, **common)
-    limit = page.number("limit", 10, 100)
-    result = _search(page, question, limit=limit)
-    times = {name: page.text(name) for name in ("since", "until", "as_of") if page.text(name)}
+        return render_page(
+            page, "ask.html", result=None, documents=there, examples=examples, **common
+        )
+    try:
+        limit = page.number("limit", 10, 100)
+        result = _search(page, question, limit=limit)
+    except InputError as error:
+        return render_page(
+            page, "ask.html", status_code=400, result=None, problem=str(error), **common
+        )
     hits = result.hits
     paths = [[step.entity for step in hit.path] for hit in hits]
-    ids = name_ids(page.engine, (name for hit in hits for name in hit.entities))
-    ids |= name_ids(page.engine, (name for path in paths for name in path))
+    names = (name for group in (*(hit.entities for hit in hits), *paths) for name in group)
+    ids = name_ids(page.engine, names)
     knots = {ids[name] for path in paths for name in path if name in ids}
     drawn = {"question": question, "alone": sorted(knots), "as_of": page.text("as_of")}
     return render_page(
@@ -73,7 +78,12 @@ def ask(page: PageRequest) -> Response:
         graph_data=page.url("/api/v1/graph", **drawn),
         graph_page=page.url("graph", **drawn),
         # Of the tool `ask`, which chooses its own strategy.
-        asking={"query": question, "top_k": min(limit, 30), "where": where, **times},
+        asking={
+            "query": question,
+            "top_k": min(limit, 30),
+            "where": where,
+            **{name: filters[name] for name in ("since", "until", "as_of") if filters[name]},
+        },
         **common,
     )
 
@@ -447,7 +457,8 @@ def graph(page: PageRequest) -> Response:
         ends=(whole_number(page.text("from")), whole_number(page.text("to"))),
         community=_titles(page, [asked["community"]] if "community" in asked else [])[:1],
         communities=_titles(page, seen["communities"][:COMMUNITIES]),
-        current=state.kept_communities.generation() == state.store.generation(),
+        found=state.kept_communities.generation(),
+        current=state.store.generation(),
         file=lambda kind: page.url(f"/api/v1/graph.{kind}", **asked),
         data=page.url("/api/v1/graph", **asked),
         # What the picture shows, for those who cannot see it.

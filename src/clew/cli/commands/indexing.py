@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,16 +19,16 @@ from clew.cli.common import FAILED, INCOMPLETE, Common, note, reporting
 from clew.cli.options import WhereOption
 from clew.cli.output import print_table, shown_source, write_json, write_line
 from clew.engine import Engine
-from clew.errors import BINARY, EMPTY, InputError, MissingExtraError, NotFoundError
+from clew.errors import EMPTY, InputError, MissingExtraError, NotFoundError
 from clew.hookspecs import Pack
 from clew.settings import Settings
 from clew.text import counted, one_line, whole_number
-from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
+from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped, source_path
 
 WAIT_MS = 500
 """Milliseconds between two looks at whether Ctrl-C was pressed."""
-RECORDS_SHOWN = 200
-"""Records of one file that are listed as skipped."""
+SHOWN = 10
+"""Files that are named of those with one reason, and records of one file."""
 
 
 def index(
@@ -46,7 +46,10 @@ def index(
         typer.Option(metavar="GLOB", help="Not these files; repeatable.", show_default=False),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Drop documents whose files have vanished.")
+        bool,
+        typer.Option(
+            "--prune", help="Drop documents whose files have vanished; else they are named."
+        ),
     ] = False,
     retry: Annotated[
         bool,
@@ -192,28 +195,34 @@ def print_report(report: IndexReport) -> None:
         )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
-    for file, count in Counter(map(_file_of, report.gone)).items():
-        note(f"{shown_source(file)} no longer holds {count:,} of its records; --prune drops them")
+    held = Counter(map(_file_of, {*report.gone}.difference(former for former, _ in report.moved)))
+    if lost := sorted(file for file in held if not source_path(file).exists()):
+        more = f" and {len(lost) - SHOWN:,} more (--json lists all)" if lost[SHOWN:] else ""
+        note(
+            f"{counted(len(lost), 'indexed file is', 'indexed files are')} no longer there:"
+            f" {', '.join(map(shown_source, lost[:SHOWN]))}{more}; --prune drops what is gone"
+        )
+    for file in sorted(held.keys() - lost):
+        note(
+            f"{shown_source(file)} no longer holds {held[file]:,} of its records;"
+            " --prune drops them"
+        )
     _print_skipped(report.skipped)
 
 
 def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
-    binary = Counter(PurePath(s.source).suffix for s in skipped if s.reason == BINARY)
-    kinds = {suffix: count for suffix, count in binary.items() if suffix and count > 1}
-    rows = [(f"{count:,} files *{suffix}", BINARY) for suffix, count in sorted(kinds.items())]
-    records: Counter[str] = Counter()
+    """Name what was left out and why: the first of each reason, and of each file's records."""
+    rows: list[tuple[str, str]] = []
+    seen, left = Counter[str](), Counter[str]()
     for item in skipped:
-        if item.reason != BINARY or PurePath(item.source).suffix not in kinds:
-            file = _file_of(item.source)
-            records[file] += 1
-            if records[file] <= RECORDS_SHOWN:
-                rows.append((shown_source(item.source), item.reason))
-    rows += [
-        (shown_source(file), f"{count - RECORDS_SHOWN:,} more of its records; --json lists them")
-        for file, count in records.items()
-        if count > RECORDS_SHOWN
-    ]
-    print_table(("skipped", "reason"), rows)
+        kinds = (_file_of(item.source), item.reason)
+        seen.update(kinds)
+        if full := [kind for kind in kinds if seen[kind] > SHOWN]:
+            left[full[0]] += 1
+        else:
+            rows.append((shown_source(item.source), item.reason))
+    more = [(f"and {n:,} more; --json lists all", shown_source(kind)) for kind, n in left.items()]
+    print_table(("skipped", "reason"), [*rows, *more])
 
 
 def _file_of(source: str) -> str:
@@ -396,17 +405,17 @@ def pack(
             {"name": one, "enabled": one in enabled, "found": one in there}
             for one in sorted({*there, *enabled})
         ]
-        lines = [
-            f"{one:20} {'enabled' if one in enabled else ''}"
-            f"{'' if one in there else ', not found here'}"
-            for one in sorted({*there, *enabled})
-        ]
-        common.tell(rows, "\n".join(lines))
+        common.tell(
+            rows,
+            "\n".join(
+                f"{row['name']:20} {'enabled' if row['enabled'] else ''}"
+                f"{'' if row['found'] else ', not found here'}"
+                for row in rows
+            ),
+        )
 
 
 def _test(common: Common, asked: Pack, settings: Settings) -> None:
-    pass
-
     found = ask_questions(asked, settings)
     met = sum(one.answered for one in found)
     lines = [

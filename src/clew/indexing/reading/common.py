@@ -23,8 +23,9 @@ import yaml
 
 from clew.errors import LimitError, UnreadableError
 from clew.hookspecs import Reader, listed, named, there
+from clew.languages import read_word_lists
 from clew.settings import LimitSettings, ReadSettings
-from clew.text import one_line, text_digest
+from clew.text import one_line, text_digest, text_language
 from clew.times import date_of, in_utc, to_date, to_time
 from clew.types import DatePrecision, DateSource, Document, PartialDate, Skipped, record_source
 
@@ -196,9 +197,9 @@ def check_limit(limits: LimitSettings, name: str, amount: int, source: str) -> N
 
 def over_limit(limits: LimitSettings, name: str, source: str, found: str) -> LimitError:
     """The error of a document that takes more than the setting `limits.<name>` allows."""
-    allowed = getattr(limits, name)
     return LimitError(
-        source, f"{found}, limit {allowed:,}; raise limits.{name} or split the document"
+        source,
+        f"{found}, limit {getattr(limits, name):,}; raise limits.{name} or split the document",
     )
 
 
@@ -249,17 +250,18 @@ def properties(values: Mapping[str, Any]) -> Properties:
     names = {re.sub(r"[\s-]+", "_", name.strip().casefold()): name for name in reversed(safe)}
     title = safe.get(names.get("title", ""))
     date = date_of(safe)
-    times = (to_time(safe.get(names.get(name, ""))) for name in _UPDATED)
-    updated_at = next((time for time in times if time is not None), None)
-    understood = {"title": isinstance(title, (str, int, float)) and not isinstance(title, bool)}
-    for name in ("created_at", "updated_at"):
-        understood[name] = to_time(safe.get(names.get(name, ""))) is not None
+    times = {name: to_time(safe.get(names.get(name, ""))) for name in ("created_at", *_UPDATED)}
+    understood = {
+        "title": isinstance(title, (str, int, float)) and not isinstance(title, bool),
+        "created_at": times["created_at"] is not None,
+        "updated_at": times["updated_at"] is not None,
+    }
     taken = {names.get(name) for name, known in understood.items() if known}
     return Properties(
         title=one_line(str(title)) if understood["title"] else "",
         created_at=date.start if date else None,
         date_precision=date.precision if date else "",
-        updated_at=updated_at,
+        updated_at=next(filter(None, map(times.get, _UPDATED)), None),
         metadata={name: value for name, value in safe.items() if name not in taken},
     )
 
@@ -295,22 +297,30 @@ _CONTROL_SHARE = 0.02
 _DAMAGED_SHARE = 0.1
 _PIXMAP = "/* XPM */"
 """How X pixmaps begin, images that are written in letters."""
-_SPARSE_BYTES = 8
-_SPARSE_SHARE = 0.25
+_LATIN = ("cp1252", "cp1250", "iso8859-2", "cp1254")
+"""Encodings of Latin letters, by how common they are."""
+_JUDGED = 20_000
+"""Characters that an encoding is judged by."""
+_ACCENTED = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
+_WITHIN_WORDS = re.compile(
+    f"(?<=[A-Za-z{_ACCENTED}])[^\\s\\x00-\\x7f{_ACCENTED}’‘‑–—·…“”\u00ad](?=[A-Za-z{_ACCENTED}])"
+    f"|(?<=[A-Za-z{_ACCENTED}])[^\\W\\d_A-Za-z{_ACCENTED}²³¹¼½¾ªºµ]|[\\x80-\\x9f\ufffd]"
+)
+"""Signs between letters, but those that belong there; other scripts behind them; no characters."""
 
 
 def decode(raw: RawFile, declared: str | None = None) -> str:
     r"""The file's text, newlines as `\n`.
 
     A byte order mark decides; then UTF-8 is tried, then the encoding that the file declares, then
-    what charset-normalizer finds most likely. Raises `UnreadableError` with the reason "empty",
+    whichever of the common Latin ones and what charset-normalizer finds most likely makes letters
+    that one language has. Raises `UnreadableError` with the reason "empty",
     "binary" or "undecodable".
     """
     text = clean_text(_decode(raw, declared))
     if not text.strip():
         raise raw.unreadable("empty")
-    is_image = text.startswith(_PIXMAP)
-    if is_image or len(_CONTROL.findall(text)) > _CONTROL_SHARE * len(text):
+    if text.startswith(_PIXMAP) or len(_CONTROL.findall(text)) > _CONTROL_SHARE * len(text):
         raise raw.unreadable("binary")
     return text
 
@@ -333,17 +343,27 @@ def _decode(raw: RawFile, declared: str | None) -> str:
     text = raw.data.decode("utf-8", "replace")
     if text.count("\ufffd") <= _DAMAGED_SHARE * sum(character > "\x7f" for character in text):
         return text
-    # Too few bytes beyond ASCII are there to tell an encoding by.
-    beyond_ascii = sum(byte > 0x7F for byte in raw.data)
-    if beyond_ascii <= _SPARSE_BYTES and beyond_ascii <= _SPARSE_SHARE * len(raw.data):
-        with suppress(UnicodeDecodeError):
-            return raw.data.decode("cp1252")  # Western European, the most common by far
     from charset_normalizer import from_bytes  # only the rare file needs it
 
+    found = [raw.data.decode(encoding, "replace") for encoding in _LATIN]
     best = from_bytes(raw.data).best()
-    if best is None:
+    if best is None and "\ufffd" in found[0]:
         raise raw.unreadable("undecodable")
-    return str(best)
+    return min([*found, *map(str, filter(None, [best]))], key=_strangeness)
+
+
+def _strangeness(text: str) -> tuple[int, int]:
+    """How many letters no single language has, and how many the text's own has not.
+
+    One encoding taken for another makes letters of several languages, and signs or other scripts
+    within words: "né ŕ", "ka¿dego".
+    """
+    sample = text[:_JUDGED]
+    letters = re.findall(f"[{_ACCENTED}]", sample.lower())
+    languages = read_word_lists("clew.languages", "letters.toml")
+    strange = {code: sum(one not in own for one in letters) for code, own in languages.items()}
+    least = min(strange.values())
+    return least + len(_WITHIN_WORDS.findall(sample)), strange.get(text_language(sample), least)
 
 
 # Fields at the beginning of a text: `:Author: Ada`, `Author: Ada` or `**Author:** Ada`.

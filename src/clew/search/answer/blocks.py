@@ -411,8 +411,7 @@ def _fused_context(
 
 def answering_line(result: SearchResult) -> int | None:
     """Place of the statement with most of what is asked about the names, if any has of it."""
-    named = set(terms(" ".join(result.entities)))
-    asked = set(question_terms(result.query)) - named
+    asked = set(question_terms(result.query)).difference(terms(" ".join(result.entities)))
     shared = [len(asked & set(terms(line))) for line in result.stated]
     most = max(shared, default=0)
     return shared.index(most) if most else None

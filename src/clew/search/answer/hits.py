@@ -68,8 +68,7 @@ def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, .
         ends = {step.entity_id for step in steps}.union(*view.mentioned.values())
         through = sorted({step.chunk_id for step in steps})
         records = session.read_records([*ids[:depth].tolist(), *through], sorted(ends))
-        known = (records.passages.get(id_) for id_ in ids[:depth].tolist())
-        passages = [passage for passage in known if passage is not None]
+        passages = [p for id_ in ids[:depth].tolist() if (p := records.passages.get(id_))]
         shown = _distinct(passages)
         if len(shown) >= limit or len(ids) <= depth:
             break

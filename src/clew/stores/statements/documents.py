@@ -407,18 +407,26 @@ MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= ''
 RETURN [d.source, d.origin, d.sha256, d.recipe, d.read_from] AS row
 """,
 )
-# Of documents by their source, or by what they were read from. Columns as in `DIGESTS`.
+# Of documents by their source, by what they were read from, or by how that begins. Columns as in
+# `DIGESTS`. The cross join makes SQLite look each beginning up in the index.
 DIGESTS_OF = Statement(
     f"""
 SELECT source, origin, sha256, recipe, read_from FROM documents WHERE source {AMONG_KEYS}
 UNION SELECT source, origin, sha256, recipe, read_from FROM documents WHERE origin {AMONG_KEYS}
+UNION SELECT source, origin, sha256, recipe, read_from
+FROM json_each(:below) AS b CROSS JOIN documents
+    ON origin >= b.value AND origin < b.value || char(0x10ffff)
 """,
     """
-UNWIND $keys AS key
-CALL (key) {
+CALL () {
+    UNWIND $keys AS key
     MATCH (d:ClewDocument {namespace: $namespace, source: key}) RETURN d
     UNION
+    UNWIND $keys AS key
     MATCH (d:ClewDocument {namespace: $namespace, origin: key}) RETURN d
+    UNION
+    UNWIND $below AS folder
+    MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.origin STARTS WITH folder RETURN d
 }
 RETURN DISTINCT [d.source, d.origin, d.sha256, d.recipe, d.read_from] AS row
 """,

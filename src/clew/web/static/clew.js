@@ -81,7 +81,10 @@ function settle(place, text, data) {
   const sources = new Map(data.sources.map((source) => [source.number, source]));
   const statements = data.statements.map((statement) => {
     const line = document.createElement("p");
-    line.append(statement.text);
+    // What stands between "**" is bold, as text: what a document says is never markup.
+    for (const [place, piece] of statement.text.split(/(?<![\w*])\*\*(?=[^\s*])([^*\n]+?)(?<=\S)\*\*(?![\w*])/).entries()) {
+      line.append(place % 2 ? Object.assign(document.createElement("b"), { textContent: piece }) : piece);
+    }
     for (const number of new Set(statement.quotations.map((quotation) => quotation.source))) {
       const source = sources.get(number), link = document.createElement("a"), [id, ordinal] = source.id.split("#");
       const hit = [...document.querySelectorAll(".hit h2 a")].find((one) => one.hash === `#c${ordinal}` && one.pathname.endsWith(`/${id}`));
