@@ -18,7 +18,7 @@ from clew.graph.vocabulary import CHANGES, current_vocabulary, sound
 from clew.indexing.inputs import document_from_text
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import with_language
-from clew.languages import language_code, language_words
+from clew.languages import language_code, language_words, listed_languages
 from clew.operations.toolbox import OPERATIONS, Toolbox
 from clew.search.pipeline import STRATEGIES
 from clew.search.words import MOST_READ, _is_known, _likelihood, read_as_spelt
@@ -557,7 +557,7 @@ mixed = engine_of(
             [
                 f"{asked} {{}}?"
                 for asked in ASKED_WITH[code]
-                if question_language(asked, [code]) == code
+                if question_language(asked, listed_languages()) == code
             ]
         )
     ),

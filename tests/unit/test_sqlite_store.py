@@ -432,8 +432,12 @@ def test_the_ends_of_many_facts_are_those_of_the_definition(facts: list[Relation
 
 
 def _earliest(fact: RelationRow, others: Iterable[RelationRow]) -> str | None:
-    tail = fact.to_entity_id
-    found = [o.place[1] for o in others if o.to_entity_id != tail and o.place > fact.place]
+    tail, place = fact.to_entity_id, (fact.valid_from is not None, fact.start)
+    found = [
+        one.start
+        for one in others
+        if one.to_entity_id != tail and (one.valid_from is not None, one.start) > place
+    ]
     return min([*found, *([fact.stated_until] if fact.stated_until else [])], default=None)
 
 
