@@ -499,22 +499,21 @@ def sure(engine: clew.Clew, question: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("asked", "share"),
+    "asked",
     [
-        # With the reader that ships it is a little above half.
-        ("What is the salary of Ottilie Brenk?", 1),
-        ("What is the blood type of Samir Qadri?", 1 / 2),
-        ("Which password does Lena Oduya use?", 1 / 2),
+        "What is the salary of Ottilie Brenk?",
+        "What is the blood type of Samir Qadri?",
+        "Which password does Lena Oduya use?",
     ],
 )
 def test_a_name_without_what_is_asked_about_it_is_less_sure_than_what_is_said(
-    unsaid_engine: clew.Clew, asked: str, share: float
+    unsaid_engine: clew.Clew, asked: str
 ) -> None:
     said = [
         sure(unsaid_engine, "Who chairs the choir of Ottilie Brenk?"),
         sure(unsaid_engine, "When does Samir Qadri open the workshop?"),
     ]
-    assert sure(unsaid_engine, asked) < share * min(said)
+    assert 2 * sure(unsaid_engine, asked) < min(said)
 
 
 def test_another_form_of_the_word_says_it(unsaid_engine: clew.Clew) -> None:

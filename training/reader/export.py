@@ -59,10 +59,16 @@ def main() -> None:
     parser.add_argument("weights", type=Path)
     parser.add_argument("data", type=Path, help="what `training.reader.train` reads")
     parser.add_argument("out", type=Path)
+    parser.add_argument(
+        "--average", type=Path, help="a reader in ONNX: write the mean of its weights and these"
+    )
     parser.add_argument("--exact", action="store_true", help="in fp32, to compare with")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     state = torch.load(given.run / "checkpoint.pt")["reader"]
+    if given.average:
+        # What a stage forgot of those before it comes back, and most of what it learned stays.
+        state |= {name: (state[name] + one) / 2 for name, one in written(given.average).items()}
     weights = by_berts_names({name: one.numpy() for name, one in state.items()})
     config = json.loads((given.weights / "config.json").read_text("utf-8"))
     config["num_hidden_layers"] = 1 + max(int(n.split(".")[2]) for n in weights if "layer." in n)
