@@ -79,11 +79,11 @@ def test_communities_are_kept_or_left_out(page: Page, lights: Site) -> None:
     lights.engine.add("nothing is said here", source="passing.md")
     lights.engine.documents.delete(["passing.md"])
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable&hops=2")
-    page.get_by_role("link", name="find them again").click()
+    page.get_by_role("link", name="find them").click()
     page.get_by_role("region", name="Communities of this level").wait_for()
     page.go_back()
     page.reload()
-    expect(page.get_by_role("link", name="find them again")).to_have_count(0)
+    expect(page.get_by_role("link", name="find them")).to_have_count(0)
     everything = names_in(page)
     box = page.get_by_role("group", name="Communities").get_by_role("checkbox").last
     kept = int(box.get_attribute("value") or "")

@@ -63,6 +63,9 @@ class Endless(HashEmbedder):
             time.sleep(0.005)
         return super().embed_query(text)
 
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return HashEmbedder().embed_documents(texts)
+
 
 class Ending(HashEmbedder):
     """Ends the request once so many texts were embedded, and is busy for some seconds more."""

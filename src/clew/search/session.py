@@ -211,7 +211,7 @@ class QuerySession:
         from clew.search.route import read_features
 
         keys = [seed.key for seed in self.analysis.seeds]
-        dated = (self.newest or self.resources.store.newest_date()) is not None
+        dated = self.resources.store.newest_date() is not None
         return read_features(self.question, keys, asked=self.asked_time, dated=dated)
 
     @cached_property

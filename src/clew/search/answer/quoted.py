@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from bisect import bisect_left, bisect_right
@@ -82,21 +83,26 @@ def _answering(result: SearchResult) -> list[tuple[int, Hit]]:
 
     Where passages were read these are the ones that the reader is sure of: as they are ranked,
     since that knows what holds now, and behind them what it is far less sure of. Else they are
-    those nearly as likely as the best, or of an earlier text. Nothing answers for a period of
-    which nothing is there.
+    those nearly as likely as the best, or of an earlier text. No document answers for a period of
+    which none is.
     """
-    asked, least = result.temporal, result.min_confidence
+    asked = result.temporal
+    nothing_then = asked and asked.applied == "ordered" and (asked.since or asked.until)
     hits = [
         (number, hit)
         for number, hit in enumerate(result.hits, 1)
-        if hit.confidence is None or hit.confidence >= least
+        if (hit.confidence is None or hit.confidence >= result.min_confidence)
+        and not (nothing_then and hit.chunk.document_id)
     ]
-    if asked is not None and asked.applied == "ordered" and (asked.since or asked.until):
-        return []
-    read = [(n, hit, hit.reading.sureness) for n, hit in hits if hit.reading is not None]
-    if read:
-        least = SURELY * max(sure for _, _, sure in read)
-        read.sort(key=lambda one: one[2] < least)
+    if any(hit.reading for _, hit in hits):
+        # A statement, which nobody judges, is sure.
+        read = [
+            (n, hit, hit.reading.sureness if hit.reading else math.inf)
+            for n, hit in hits
+            if hit.reading or hit.confidence is None
+        ]
+        surest = max(sure for _, hit, sure in read if hit.reading)
+        read.sort(key=lambda one: one[2] < SURELY * surest)
         return [(n, hit) for n, hit, sure in read if sure > FOUND]
     least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
     return [
