@@ -56,7 +56,8 @@ class Endless(HashEmbedder):
     times = 0
 
     def embed_query(self, text: str) -> Vector:
-        until = time.monotonic() + PATIENCE
+        # The engine warms its model with another text, which nobody waits for.
+        until = time.monotonic() + PATIENCE * ("mill" in text)
         while time.monotonic() < until:
             go_on()
             self.times += 1
@@ -131,10 +132,10 @@ def site(folder: Path, embedder: HashEmbedder) -> Iterator[Served]:
 @pytest.mark.parametrize(
     ("line", "body"),
     [
-        ("GET /api/v1/search?query=mill", {}),
-        ("GET /ui/search?q=mill", {}),
-        ("POST /ask", {"question": "Who built the mill?"}),
-        ("POST /api/v1/ask", {"question": "Who built the mill?"}),
+        ("GET /api/v1/search?query=Who+built+the+mill", {}),
+        ("GET /ui/?q=Who+built+the+mill", {}),
+        ("POST /ask", {"query": "Who built the mill?"}),
+        ("POST /api/v1/ask", {"query": "Who built the mill?"}),
     ],
 )
 async def test_a_client_that_hangs_up_ends_its_request(
