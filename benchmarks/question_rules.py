@@ -24,9 +24,10 @@ import clew
 from benchmarks.real.__main__ import store_of
 from benchmarks.real.asking import Answer, ask_all
 from benchmarks.real.questions import Question, read_questions
-from clew.search.pipeline import UNANSWERED, UNLIKELY
+from clew.search.pipeline import UNANSWERED
 from clew.search.question import read_time
 from clew.search.route import RULES
+from clew.types import UNLIKELY
 
 NO_PASSAGES = np.zeros(0, np.int64)
 Off = Mapping[str, Any]
