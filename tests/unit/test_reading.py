@@ -262,11 +262,12 @@ def test_a_passage_of_the_period_answers_or_none(
     monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
     with clew.open(store=tmp_path) as engine:
         for year, judge in ((2024, "Canon Wilmot"), (2025, "Mrs Pascoe")):
-            text = f"{judge} judged the honey show. We can offer petrol and lunch."
-            engine.add(text, title=f"Show {year}", metadata={"date": f"{year}-08-02"})
-        answer = engine.ask(question)
-
-    assert [statement.text for statement in answer.statements] == said
+            engine.add(
+                f"{judge} judged the honey show. We can offer petrol and lunch.",
+                title=f"Show {year}",
+                metadata={"date": f"{year}-08-02"},
+            )
+        assert [statement.text for statement in engine.ask(question).statements] == said
 
 
 GIGS = {

@@ -50,6 +50,19 @@ def found(result: SearchResult) -> list[str]:
 # --- what a period does
 
 
+@pytest.mark.parametrize(
+    ("question", "untimed"),
+    [
+        ("What did Ada Morn mend in 2019?", ["What", "did", "Ada", "Morn", "mend", "?"]),
+        ("Where is Vell?", ["Where", "is", "Vell?"]),
+    ],
+)
+def test_without_a_period_a_question_keeps_its_words(
+    engine: clew.Clew, question: str, untimed: list[str]
+) -> None:
+    assert new_session(engine, question).untimed.split() == untimed
+
+
 def test_the_period_that_a_question_names_goes_first_and_the_others_follow(
     engine: clew.Clew,
 ) -> None:

@@ -225,7 +225,7 @@ def dated_sections(document: Document) -> list[DatedSection]:
     lines that begin or end with a date.
     """
     text = document.text
-    if document.pieces or not _HAS_YEAR.search(f"{document.title} {document.source} {text}"):
+    if document.pieces or not any(map(_HAS_YEAR.search, (document.title, document.source, text))):
         return []
     start = 0
     sections = []

@@ -453,7 +453,7 @@ def _best(scores: Mapping[int, float]) -> Ranking:
 
 def asks_of_period(session: QuerySession) -> bool:
     """Whether it asks for what is of its period: "what was repaired in …?", "notes of …"."""
-    rest = question_terms(session.question.replace(session.asked_time.phrase, " "))
+    rest = question_terms(session.untimed)
     few = len(rest) <= 1 and not session.analysis.seeds
     return few or WORDING["events"].match(session.question) is not None
 
@@ -462,9 +462,8 @@ def asks_what_happened(session: QuerySession) -> bool:
     """Whether all that is asked is what happened then: whatever is dated so answers."""
     if session.named_period is None:
         return False
-    question = session.question.replace(session.asked_time.phrase, " ")
-    asked = WORDING["happened"].match(question)
-    return asked is not None and not question_terms(question[asked.end() :])
+    asked = WORDING["happened"].match(session.untimed)
+    return asked is not None and not question_terms(session.untimed[asked.end() :])
 
 
 def dated_first(session: QuerySession, ids: Ids) -> Ids:

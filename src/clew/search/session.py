@@ -101,7 +101,8 @@ class QuerySession:
     found_time: AskedTime | None = None
     """Filled by `read_asked_time`."""
     of_period: bool = False
-    """Whether only what is of the period that the question names is let through."""
+    """Whether all that is let through is of the period that the question names, so that a passage
+    need not name it to answer."""
 
     @classmethod
     def start(cls, resources: SearchResources, question: str, options: Options) -> QuerySession:
@@ -167,6 +168,12 @@ class QuerySession:
         if self.found_time is None:
             self.found_time = read_time(self.question, self.options.now)
         return self.found_time
+
+    @property
+    def untimed(self) -> str:
+        """The question without the words that name its period."""
+        phrase = self.asked_time.phrase
+        return self.question.replace(phrase, " ") if phrase else self.question
 
     @cached_property
     def newest(self) -> datetime | None:
@@ -315,13 +322,8 @@ class QuerySession:
         reader = self._reader()
         if reader is not None:
             with self.timings.step("read"):
-                # A passage of the period need not name it.
-                question = (
-                    self.question.replace(self.asked_time.phrase, " ")
-                    if self.of_period
-                    else self.question
-                )
-                read = Read(question, evidence, self.snapshot, self.resources.store)
+                asked = self.untimed if self.of_period else self.question
+                read = Read(asked, evidence, self.snapshot, self.resources.store)
                 found = read.order(reader, found, self.readings)
         self.confidences.update(zip(ids.tolist(), found.confidences.tolist(), strict=True))
         self.second_hop = found.second_hop

@@ -116,16 +116,15 @@ def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStateme
     """The answering sentence; of a passage that is asked for by its name the first."""
     first, text = hit.chunk.start, hit.chunk.text
     body = header_end(hit.chunk) - first
-    prose = (r for r in sentences(text) if r[0] >= body and not text.startswith("#", r[0]))
+    ranges = sentences(text)
+    prose = (r for r in ranges if r[0] >= body and not text.startswith("#", r[0]))
     opening = next(prose, None) if or_opening or "exact" in hit.scores else None
     answer = hit.answer or (opening and (first + opening[0], first + opening[1]))
     if answer is None:
         return None
-    start, end = answer
-    parts = [text[a:b] for a, b in sentences(text)]
-    if len(text) <= SAID and all(map(_FIELD.match, parts)):
-        # A record says nothing in parts: a price without its thing.
-        start, end = first, hit.chunk.end
+    # A record says nothing in parts: a price without its thing.
+    is_record = len(text) <= SAID and all(_FIELD.match(text, *one) for one in ranges)
+    start, end = (first, hit.chunk.end) if is_record else answer
     words = text[start - first : end - first]
     return AnswerStatement(
         text=statement_text(_MARK.sub("", words)),
@@ -212,7 +211,6 @@ def made_answer(
     nearest = () if statements or not result.reached else range(1, 1 + len(result.hits))[:NEAREST]
     shown = sorted(cited) or nearest
     said = result.hits[quoted[0].source - 1].confidence if quoted else None
-    told = [note for note in result.notes if not (statements and note == UNLIKELY)]
     return Answer(
         question=result.query,
         answered=bool(statements),
@@ -241,7 +239,8 @@ def made_answer(
             "search": sum(result.timings_ms.values()),
             "model": 1000 * (time.perf_counter() - began),
         },
-        notes=(*notes, *told),
+        # What is quoted has been found likely by the reader.
+        notes=(*notes, *(one for one in result.notes if not statements or one != UNLIKELY)),
     )
 
 
