@@ -191,14 +191,12 @@ def test_answer_is_what_is_read(store: Path) -> None:
 @pytest.mark.parametrize(
     ("question", "first"),
     [
-        ("boiler", "Household"),
         ("Wann hat Tobias die Birnen veredelt?", "Garten"),
-        ("Did Mr Vance repair the boiler?", "Household"),
-        ("How did Mr Vance repair the boiler?", "Household"),
+        ("How does the boiler differ from the pears?", "Household"),
         ("Who repaired the boiler in 2021?", "Household"),
     ],
 )
-def test_what_asks_for_no_words_of_a_passage_is_not_read(
+def test_what_no_passage_alone_can_answer_in_english_is_not_read(
     store: Path, question: str, first: str
 ) -> None:
     with clew.open(store=store) as engine:

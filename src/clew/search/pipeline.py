@@ -359,8 +359,10 @@ def graph(session: QuerySession) -> RetrievalResult:
     for side in compared_sides(session.question):
         from clew.search.around import defining
 
-        # What is best for the whole question may all speak of one side.
-        part = session.for_question(side)
+        # What is best for the whole question may all speak of one side, which itself asks nothing
+        # that could be read.
+        unread = replace(session.options, fast=True)
+        part = replace(session.for_question(side), options=unread)
         ranked = part.rank(part.gather())
         best.append(ranked.led_by(defining(part, ranked)).ids[:FROM_EACH_SIDE])
         session.trust(part)

@@ -7,13 +7,12 @@ beside it (`training/reader/weigh.py`): so it may overrule and be overruled.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.question import AUXILIARIES, compared_sides, question_form
-from clew.text import is_english, words
+from clew.search.question import compared_sides
+from clew.text import is_english
 from clew.types import Unread
 
 if TYPE_CHECKING:
@@ -39,22 +38,11 @@ _BOUND = 12.0
 
 
 def can_be_read(question: str) -> bool:
-    """Return whether it asks in the reader's language for something that a passage names.
+    """Return whether it is in the reader's language, and one passage may answer it.
 
-    Mere words ask nothing; what asks yes or no, or how something is done, has no few words of a
-    passage for its answer, and the reader says of it that the answer stands nowhere.
+    A comparison is answered by two passages, each of which says half.
     """
-    form = question_form(question)
-    if form in ("keywords", "imperative", "yes_no") or (form == "how" and _is_of_manner(question)):
-        return False
-    # A comparison is answered by two passages, each of which says half.
     return is_english(question) and not compared_sides(question)
-
-
-def _is_of_manner(question: str) -> bool:
-    """Whether it asks "how do I", not "how many"."""
-    said = words(question)
-    return any(how == "how" and then in AUXILIARIES | {"to"} for how, then in pairwise(said))
 
 
 @dataclass(frozen=True, slots=True)
