@@ -22,7 +22,6 @@ import clew
 from clew.errors import (
     InputError,
     ModelError,
-    ModelUnavailableError,
     NoLanguageModelError,
     NotFoundError,
     StoreError,
@@ -281,25 +280,6 @@ def test_the_earliest_turns_give_way(talks: Start) -> None:
 # --- without a model
 
 
-@pytest.mark.parametrize(
-    ("reply", "note"),
-    [
-        (None, "no language model is configured"),
-        (ModelUnavailableError("it is away"), "it is away"),
-    ],
-)
-def test_without_a_model_the_documents_answer(
-    library: Path, reply: Exception | None, note: str
-) -> None:
-    model = None if reply is None else ScriptedLanguageModel([reply])
-    with clew.open(library, embedder=HashEmbedder(), language_model=model) as store:
-        turn = store.chat().say("Who built the great clock of Vell?")
-        assert store.conversations.conversations() == []
-
-    assert BUILT in turn.text
-    assert (turn.model, note in turn.notes[0]) == ("", True)
-
-
 # --- what is remembered
 
 SAID = "Mira Holt works at Harrow Mill since June. Who built the clock?"
@@ -444,6 +424,7 @@ def test_two_calls_their_answers_and_the_answer(
         (True, {"query": query}) for query in CALLS.values()
     ]
     first, second = asked
+    assert "query_documents" in first, "the tools are offered"
     assert "<document tool=" not in first
     assert second.count("<document tool=") == 2
     assert "Ada Morn" in second
