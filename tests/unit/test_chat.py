@@ -348,22 +348,21 @@ def test_facts_that_cannot_be_read_cost_no_answer(talks: Start) -> None:
     assert any("nothing was remembered" in note for note in turn.notes)
 
 
-def test_messages_are_kept_as_they_are_and_a_damaged_one_is_told(library: Path) -> None:
+def test_messages_are_kept_as_they_are_and_a_damaged_one_is_told(engine: clew.Clew) -> None:
     call = ToolCall(id="c", name="search", arguments='{"query": "é\\u202e"}')
     said = [
         Message(role="user", text="a\u2028b\U0001f511"),
         Message(role="assistant", text="", calls=(call,)),
         Message(role="tool", text="x", answers="c"),
     ]
-    with clew.open(library, embedder=HashEmbedder()) as store:
-        kept = store.conversations
-        kept.append("one", said[:1])
-        kept.append("one", said[1:])
-        assert (kept.messages("one"), kept.messages("two")) == (said, [])
-        with store.state.journal.write() as connection:
-            connection.execute("UPDATE conversation_messages SET message = ?", ('{"role": 1}',))
-        with pytest.raises(StoreError, match="clew chat --forget"):
-            store.chat(conversation="one")
+    kept = engine.conversations
+    kept.append("one", said[:1])
+    kept.append("one", said[1:])
+    assert (kept.messages("one"), kept.messages("two")) == (said, [])
+    with engine.state.journal.write() as connection:
+        connection.execute("UPDATE conversation_messages SET message = ?", ('{"role": 1}',))
+    with pytest.raises(StoreError, match="clew chat --forget"):
+        engine.chat(conversation="one")
 
 
 @pytest.mark.parametrize("text", ["", " \n", "x" * 100_001, "half \ud800"])

@@ -163,36 +163,30 @@ def test_a_text_can_be_quoted_and_got_back(text: str) -> None:
 FORM_FEED = "The clock of Vell was built by Ada Morn.\n\fThe bell of Vell was cast in Lisse."
 
 
-@pytest.fixture(scope="module")
-def letters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as letters:
-        letters.add_documents(
-            [
-                Document(
-                    source="letters/7.txt",
-                    title="A letter",
-                    text="Ada Morn wrote of the clock of Vell.",
-                    created_at=day("1820-05-04"),
-                    metadata={"author": "Ada Morn"},
-                ),
-                Document(source="note.txt", text="The clock of Vell stands still."),
-                Document(
-                    source="book.pdf",
-                    title="Book",
-                    text=FORM_FEED,
-                    page_starts=(0, FORM_FEED.index("\f")),
-                ),
-            ]
-        )
-        letters.add("The clock of Vell, once.", source="again", title="Twice")
-        letters.add("The clock of Vell, again.", source="again", title="Twice")
-        yield letters
-
-
 def test_a_source_has_its_number_title_place_author_day_version_and_name(
-    letters: clew.Clew,
+    engine: clew.Clew,
 ) -> None:
-    result = letters.search("clock of Vell", strategy="keyword")
+    engine.add_documents(
+        [
+            Document(
+                source="letters/7.txt",
+                title="A letter",
+                text="Ada Morn wrote of the clock of Vell.",
+                created_at=day("1820-05-04"),
+                metadata={"author": "Ada Morn"},
+            ),
+            Document(source="note.txt", text="The clock of Vell stands still."),
+            Document(
+                source="book.pdf",
+                title="Book",
+                text=FORM_FEED,
+                page_starts=(0, FORM_FEED.index("\f")),
+            ),
+        ]
+    )
+    engine.add("The clock of Vell, once.", source="again", title="Twice")
+    engine.add("The clock of Vell, again.", source="again", title="Twice")
+    result = engine.search("clock of Vell", strategy="keyword")
     lines = {line.split("] ", 1)[1] for line in format_citations(result).splitlines()}
     assert lines == {
         "A letter, characters 0–36, Ada Morn, 1820-05-04, letters/7.txt",

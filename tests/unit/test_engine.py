@@ -178,14 +178,6 @@ def sources(engine: clew.Clew, question: str) -> list[str]:
 DATED = {"2017-05-01": "old", "2019-05-01": "middle", "2021-05-01": "new"}
 
 
-@pytest.fixture
-def dated(engine: clew.Clew) -> clew.Clew:
-    for day, source in DATED.items():
-        text = f"The clock of Vell was seen, entry {source}."
-        engine.add(text, source=source, metadata={"date": day})
-    return engine
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -201,10 +193,13 @@ def dated(engine: clew.Clew) -> clew.Clew:
     ids=lambda value: None if isinstance(value, set) else str(value),
 )
 def test_times_given_by_hand_are_kept_to(
-    dated: clew.Clew, options: dict[str, Any], expected: set[str]
+    engine: clew.Clew, options: dict[str, Any], expected: set[str]
 ) -> None:
+    for day, source in DATED.items():
+        text = f"The clock of Vell was seen, entry {source}."
+        engine.add(text, source=source, metadata={"date": day})
     for strategy in STRATEGIES:
-        result = dated.search("the clock of Vell", strategy=strategy, **options)
+        result = engine.search("the clock of Vell", strategy=strategy, **options)
         assert {hit.chunk.source for hit in result.hits} == expected, strategy
 
 

@@ -35,8 +35,6 @@ from clew.plugins.evaluation.answers import (
     to_page,
 )
 from clew.plugins.evaluation.run import (
-    BeirDataset,
-    Record,
     evaluate,
     is_beir,
     load_beir,
@@ -237,26 +235,6 @@ def test_what_cannot_be_read_is_refused(folder: Path, file: str, text: str, mess
 # --- evaluation run
 
 
-WHOLE = "set/corpus.jsonl#"
-JOINED = "set/corpus.jsonl#part_of=talk"
-DATASET = BeirDataset(
-    name="set",
-    passages=5,
-    documents=(),
-    passage_of_source={f"{WHOLE}{name}": name for name in ("a", "b", "c")},
-    joined_sources=frozenset({JOINED}),
-    questions=(
-        Record.model_validate({"_id": "q1", "text": "first", "metadata": {"type": "one hop"}}),
-        Record.model_validate({"_id": "q2", "text": "second", "metadata": {"type": "two hops"}}),
-        Record.model_validate({"_id": "q3", "text": "third"}),
-    ),
-    qrels={"q1": {"a": 1}, "q2": {"b": 1, "t:1": 1}, "q3": {"c": 1}},
-    unknown_questions=0,
-    unknown_passages=0,
-    digest="",
-)
-
-
 def make_hit(source: str, ordinal: int = 0, key: str | None = None) -> Hit:
     chunk = StoredChunk(
         id=1,
@@ -276,17 +254,18 @@ def make_hit(source: str, ordinal: int = 0, key: str | None = None) -> Hit:
     return Hit(chunk=chunk, score=1.0, scores={}, source="vector")
 
 
-def test_hits_on_one_passage_collapse_to_the_best() -> None:
+def test_hits_on_one_passage_collapse_to_the_best(folder: Path) -> None:
+    p1, joined = "tiny/corpus.jsonl#p1", "tiny/corpus.jsonl#part_of=1"
     hits = [
-        make_hit(f"{WHOLE}b", ordinal=3),
-        make_hit(JOINED, key="t:2"),
-        make_hit(f"{WHOLE}b", ordinal=0),
-        make_hit("another document", key="t:1"),
-        make_hit(JOINED, key="t:1"),
-        make_hit(JOINED, key="t:2"),
+        make_hit(p1, ordinal=3),
+        make_hit(joined, key="s:2"),
+        make_hit(p1, ordinal=0),
+        make_hit("another document", key="s:1"),
+        make_hit(joined, key="s:1"),
+        make_hit(joined, key="s:2"),
     ]
 
-    assert rank_passages(hits, DATASET) == ["b", "t:2", "t:1"]
+    assert rank_passages(hits, load_beir(folder)) == ["p1", "s:2", "s:1"]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
@@ -25,8 +23,6 @@ from clew.search.features import (
     WORD_FEATURES,
     ChannelScores,
     Evidence,
-    FirstStageFeatures,
-    Incidence,
     VectorReader,
     gather,
     pairwise_features,
@@ -189,26 +185,6 @@ def test_odd_stores_have_features(tmp_path: Path, texts: list[tuple[str, str]]) 
     library.store.close()
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_incidence_agrees_with_plain_loops(library: SearchResources, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows = np.unique(rng.integers(0, library.snapshot.size, 12))
-    incidence = Incidence(library.snapshot, rows)
-    values = rng.integers(0, 5, len(rows)).astype(np.float32)
-    by_entry = rng.random(len(incidence.owner)).astype(np.float32)
-    entries = list(enumerate(zip(incidence.owner.tolist(), incidence.entity.tolist(), strict=True)))
-    places = incidence.place(values)
-    for i, (owner, entity) in entries:
-        rivals = [values[o] for _, (o, e) in entries if e == entity]
-        better = sum(value > values[owner] for value in rivals)
-        ties = sum(value == values[owner] for value in rivals)
-        assert 1 / (better + ties) <= places[i] * 1.0001 <= 1.001 / (better + 1) * 1.0001
-    for place in range(len(rows)):
-        own = [by_entry[i] for i, (owner, _) in entries if owner == place]
-        assert incidence.total(by_entry)[place] == pytest.approx(sum(own), rel=1e-5)
-        assert incidence.highest(by_entry)[place] == max(own, default=0)
-
-
 # --- the second ranking's features -------------------------------------------------------
 
 
@@ -342,35 +318,6 @@ PASSAGES = [
     (number, title, text) for number, (title, texts) in enumerate(DOCUMENTS) for text in texts
 ]
 SIGNALS_QUESTION = "When does the clock of Skerrow strike?"
-NOTHING = np.zeros(0, np.int64), np.zeros(0, np.float32)
-
-
-@pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    with closing(SqliteStore(tmp_path_factory.mktemp("signals"), embedder=EMBEDDER)) as store:
-        for title, texts in DOCUMENTS:
-            store.save(make_entry(title, *texts, title=title))
-        yield build(store)
-
-
-class _NoNames:
-    def resolve(self, keys: Sequence[str]) -> dict[str, int]:
-        return {}
-
-
-def _vectors() -> Vectors:
-    return np.array([make_vector(text) for _, _, text in PASSAGES])
-
-
-def _read(snapshot: Snapshot) -> FirstStageFeatures:
-    """Of all passages; no word is looked up."""
-    vectors, question = _vectors(), make_vector(SIGNALS_QUESTION)
-    scores = vectors @ question
-    order = np.argsort(-scores, kind="stable")
-    channels = ChannelScores(Ranked(order, scores[order]), Ranked(*NOTHING), None)
-    analysis = analyse(SIGNALS_QUESTION, question, snapshot, _NoNames())
-    reader = VectorReader(lambda ids: vectors[snapshot.rows(ids)])
-    return read_first_stage_features(analysis, snapshot, channels, reader)
 
 
 def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]) -> list[float]:
@@ -394,7 +341,7 @@ def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]
 
 @pytest.mark.parametrize("most", [keyword_scores.READ, 2])
 def test_keyword_scores_are_bm25_of_passages_and_of_windows(
-    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, most: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """What common words leave out is scored by all words, too."""
     monkeypatch.setattr(keyword_scores, "READ", most)
@@ -408,9 +355,17 @@ def test_keyword_scores_are_bm25_of_passages_and_of_windows(
         ]
         for i in range(len(PASSAGES))
     ]
-    found = _read(snapshot)
-    question = list(dict.fromkeys(terms(SIGNALS_QUESTION)))
+    vectors, asked = np.array([make_vector(text) for *_, text in PASSAGES]), make_vector("asked")
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        for title, texts in DOCUMENTS:
+            store.save(make_entry(title, *texts, title=title))
+        snapshot = build(store)
+        analysis = analyse(SIGNALS_QUESTION, asked, snapshot, store)
     rows = np.arange(snapshot.size)
+    channels = ChannelScores(Ranked(rows, vectors @ asked), Ranked(rows[:0], asked[:0]), None)
+    reader = VectorReader(lambda ids: vectors[snapshot.rows(ids)])
+    found = read_first_stage_features(analysis, snapshot, channels, reader)
+    question = list(dict.fromkeys(terms(SIGNALS_QUESTION)))
     for texts, scores in (
         (passages, found.keyword_scores),
         (windows, found.window_keyword_scores),
