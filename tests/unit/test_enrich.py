@@ -191,28 +191,22 @@ def test_without_a_model_it_says_what_to_set(folder: Path) -> None:
         store.enrich("wisdom")
 
 
-def malformed(seed: int) -> str:
+def broken(chance: random.Random, sound: object) -> Reply:
     """A sound reply that was broken in one of many ways."""
-    chance = random.Random(seed)
-    text = json.dumps(
-        {
-            "entities": [{"name": "Ada Morn", "type": "person"}],
-            "facts": [dict(zip(("head", "relation", "tail", "quote"), TRUE[0], strict=True))],
-        }
-    )
+    text = json.dumps(sound)
     place, end = sorted(chance.choices(range(len(text)), k=2))
     noise = "".join(chance.choices('{}[]",:\\\x00\u202e nulltrue0é<|im_start|>', k=end - place))
-    return chance.choice(
-        [
-            text[:place],
-            text[place:],
-            text[:place] + noise + text[end:],
-            text.replace('"facts"', f'"{noise}"').replace('"name"', '"n"'),
-            "[" * (place * 50),
-            f"Sure! Here it is:\n{noise}",
-            text.replace('"person"', str(place)).replace('"built"', "null"),
-        ]
-    )
+    key = chance.choice(re.findall(r'"\w+"(?=:)', text))
+    ways = [
+        text[:place],
+        text[place:],
+        text[:place] + noise + text[end:],
+        text.replace(key, f'"{noise}"'),
+        "[" * (place * 50),
+        f"Sure! Here it is:\n{noise}",
+        *(re.sub('"[^"]*"(?=[,}])', value, text) for value in (str(place), "null")),
+    ]
+    return Reply(text=chance.choice(ways), finish="stop", model="m")
 
 
 def outcomes(
@@ -243,9 +237,10 @@ MANY = pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytes
 
 @MANY
 def test_malformed_replies_state_nothing_else(folder: Path, replies: int) -> None:
-    model = ScriptedLanguageModel(
-        lambda _: Reply(text=malformed(model.calls), finish="stop", model="m")
-    )
+    fact = dict(zip(("head", "relation", "tail", "quote"), TRUE[0], strict=True))
+    sound = {"entities": [{"name": "Ada Morn", "type": "person"}], "facts": [fact]}
+    chance = random.Random(5)
+    model = ScriptedLanguageModel(lambda _: broken(chance, sound))
     with opened(folder, model, cache=False) as store:
         for outcome in outcomes(store, model, ["extract"], replies, content):
             # What was broken where it does not matter may still state what stands there.
@@ -806,21 +801,10 @@ def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:
         assert all(info.summary for info in store.documents.list())
 
 
-def mutated(chance: random.Random, texts: list[str]) -> str:
-    """A sound reply with something cut out, put in, or repeated."""
-    reply = json.dumps(faithful(texts))
-    for _ in range(chance.randrange(1, 5)):
-        start = chance.randrange(len(reply))
-        end = min(len(reply), start + chance.randrange(12))
-        junk = chance.choice(["", "", '"', "{", "[]", "\x00", "\\u202e", "null", "9" * 30, "é"])
-        reply = reply[:start] + junk * chance.randrange(1, 4) + reply[end:]
-    return reply
-
-
 @MANY
 def test_malformed_replies_cite_what_is_there(description_folder: Path, replies: int) -> None:
     chance = random.Random(5)
-    model = ScriptedLanguageModel(lambda request: mutated(chance, blocks(request)))
+    model = ScriptedLanguageModel(lambda request: broken(chance, faithful(blocks(request))))
     with written_to(description_folder, model, cache=False) as store:
         there = {c.public_id for c in store.store.chunks(store.store.chunk_ids().tolist())}
         for outcome in outcomes(store, model, KINDS, replies, shown):
