@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.testclient import TestClient
@@ -17,7 +16,7 @@ from starlette.testclient import TestClient
 from clew import Clew
 from clew.errors import InputError
 from clew.mcp.calls import Engines
-from clew.mcp.http import http_app, http_config, http_server
+from clew.mcp.http import Extend, http_app, http_config, http_server
 from clew.operations.spec import CORE, Arguments, Call, Parameter, Result, Run, Tool
 from clew.operations.toolbox import OPERATIONS
 from clew.request_end import has_ended
@@ -25,10 +24,7 @@ from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Right
 from clew.web.app import mount
-
-if TYPE_CHECKING:
-    from clew.mcp.http import Extend
-    from clew.web.request import Sessions
+from clew.web.request import Sessions
 
 NAME = Parameter(name="name", kind="string", description="A name.", required=True)
 CONFIRM = Parameter(name="confirm", kind="boolean", description="Default false.", default=False)

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError, ModelError, ModelUnavailableError, NotFoundError, SettingsError
-from clew.plugins.llm.answering import AnswerReply, ReplyReader
 from clew.ports import LanguageModel, Request
 from clew.search.answer.quoted import PASSAGES_ALONE, quoted_answer
 from clew.settings import load_settings
@@ -140,24 +139,6 @@ def test_what_a_model_replies_is_told_as_far_as_it_is_quoted(
     assert note in " ".join(found.notes)
     assert (found.answered, bool(found.model)) == (text != DO_NOT_SAY, text != OWN)
     assert max(map(len, found.notes), default=0) < 300
-
-
-def test_it_is_told_while_it_is_written(library: Path) -> None:
-    with opened(library) as store:
-        hits = store.search(QUESTION).hits
-    told: list[str] = []
-    reader = ReplyReader(QUESTION, hits, told.append)
-    reply = said(("built the great clock", "Ada Morn built it long ago."))
-
-    seen = []
-    for piece in reply:
-        reader.feed(piece)
-        seen.append("".join(told))
-
-    assert "Ada Morn built" in seen[reply.index("long ago")], "words come before the end"
-    assert not seen[reply.index("statement") + len("statement")], "none before its quotation"
-    reader.finish(AnswerReply.model_validate_json(reply))
-    assert "".join(told) == "Ada Morn built it long ago. [1] "
 
 
 def test_an_answer_is_kept_and_counted_until_a_document_goes(library: Path) -> None:
@@ -322,13 +303,6 @@ def test_steps_are_bounded(
     assert found.questions == (CHAIN, *questions)
     assert note in " ".join(found.notes)
     assert told
-
-
-def test_without_a_model_there_is_one_search_and_a_note(library: Path) -> None:
-    with opened(library) as store:
-        found = store.ask(CHAIN, mode="stepwise")
-    assert found.questions == (CHAIN,)
-    assert any(note.startswith("searched once") for note in found.notes)
 
 
 # --- by reports

@@ -80,20 +80,15 @@ def test_the_mapping_that_the_page_shows_is_one(tmp_path: Path) -> None:
         ('["Person", "Place"]', "[]", r"entities\.labels: .*at least 1"),
         ('direction = "in"', 'direction = "up"', r"mentions\.direction: .*'out', 'in' or 'both'"),
         ('[mentions]\ntypes = ["MENTIONS"]\ndirection = "in"\n', "", "or neither"),
+        (WHOLE[WHOLE.index("[entities]") : WHOLE.index("[relations]")], "",
+         r"expected \[entities\], since \[relations\]"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in WHOLE
 
     with pytest.raises(InputError, match=message):
         read(tmp_path, WHOLE.replace(old, new))
-
-
-def test_relations_lead_between_entities(tmp_path: Path) -> None:
-    first, last = WHOLE.split("[entities]")[0], WHOLE[WHOLE.index("[relations]") :]
-
-    with pytest.raises(InputError, match=r"expected \[entities\], since \[relations\]"):
-        read(tmp_path, first + last)
 
 
 @pytest.mark.parametrize(

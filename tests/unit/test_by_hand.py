@@ -50,18 +50,6 @@ def state(engine: clew.Clew, told: dict[str, list[str]], *facts: tuple[str, str,
 # --- relations
 
 
-def test_a_relation_by_hand_ties_its_ends_in_all_that_is_derived(engine: clew.Clew) -> None:
-    engine.add("Anna Morn painted the old bridge of Vell.", source="a")
-    engine.add("Piet Oss kept a workshop by the canal.", source="b")
-    assert engine.graph.relations("Piet Oss") == []
-    ends = (id_of(engine, "Piet Oss"), id_of(engine, "Anna Morn"))
-    relation = engine.entities.add_relation(*ends, "taught", weight=0.5, context={"by": "me"})
-    assert (relation.weight, relation.context) == (0.5, {"by": "me"})
-    assert [one.tail for one in engine.graph.relations("Piet Oss")] == ["Anna Morn"]
-    paths, _ = engine.graph.paths("Piet Oss", "Anna Morn")
-    assert [[step.relation for step in path] for path in paths] == [["taught"]]
-
-
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -191,21 +179,6 @@ def test_what_an_entity_is_said_to_be_changes_and_goes_with_it(engine: clew.Clew
     assert engine.search("eels", strategy="keyword").hits == ()
     assert memory.delete_entities(["Ilse Fenn"]) == ["Ilse Fenn"]
     assert engine.documents.list() == []
-
-
-def test_observations_come_and_go_one_by_one(engine: clew.Clew) -> None:
-    memory = engine.entities.memory
-    memory.add_entities([ANNA, VELL], [["One.", "Two.", "One."], []])
-    assert memory.add_observations(
-        [("anna morn", ["Two.", "Three."]), ("Vell", ["One."]), ("Anna Morn", ["Three.", "Four."])]
-    ) == [["Three."], ["One."], ["Four."]]
-    assert texts(engine, "Anna Morn") == ["One.", "Two.", "Three.", "Four."]
-    chunks = engine.store.chunk_ids().tolist()
-    assert memory.delete_observations([("Anna Morn", ["Two.", "Nine."]), ("Vell", [])]) == [1, 0]
-    assert texts(engine, "Anna Morn") == ["One.", "Three.", "Four."]
-    # Nothing else was written anew.
-    assert set(engine.store.chunk_ids().tolist()) < set(chunks)
-    assert texts(engine, "Vell") == ["One."]
 
 
 def test_an_entity_that_exists_takes_what_it_lacks_and_says_the_rest(engine: clew.Clew) -> None:

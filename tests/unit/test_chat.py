@@ -22,7 +22,6 @@ import clew
 from clew.errors import (
     InputError,
     ModelError,
-    ModelUnavailableError,
     NoLanguageModelError,
     NotFoundError,
     StoreError,
@@ -281,25 +280,6 @@ def test_the_earliest_turns_give_way(talks: Start) -> None:
 # --- without a model
 
 
-@pytest.mark.parametrize(
-    ("reply", "note"),
-    [
-        (None, "no language model is configured"),
-        (ModelUnavailableError("it is away"), "it is away"),
-    ],
-)
-def test_without_a_model_the_documents_answer(
-    library: Path, reply: Exception | None, note: str
-) -> None:
-    model = None if reply is None else ScriptedLanguageModel([reply])
-    with clew.open(library, embedder=HashEmbedder(), language_model=model) as store:
-        turn = store.chat().say("Who built the great clock of Vell?")
-        assert store.conversations.conversations() == []
-
-    assert BUILT in turn.text
-    assert (turn.model, note in turn.notes[0]) == ("", True)
-
-
 # --- what is remembered
 
 SAID = "Mira Holt works at Harrow Mill since June. Who built the clock?"
@@ -368,22 +348,21 @@ def test_facts_that_cannot_be_read_cost_no_answer(talks: Start) -> None:
     assert any("nothing was remembered" in note for note in turn.notes)
 
 
-def test_messages_are_kept_as_they_are_and_a_damaged_one_is_told(library: Path) -> None:
+def test_messages_are_kept_as_they_are_and_a_damaged_one_is_told(engine: clew.Clew) -> None:
     call = ToolCall(id="c", name="search", arguments='{"query": "é\\u202e"}')
     said = [
         Message(role="user", text="a\u2028b\U0001f511"),
         Message(role="assistant", text="", calls=(call,)),
         Message(role="tool", text="x", answers="c"),
     ]
-    with clew.open(library, embedder=HashEmbedder()) as store:
-        kept = store.conversations
-        kept.append("one", said[:1])
-        kept.append("one", said[1:])
-        assert (kept.messages("one"), kept.messages("two")) == (said, [])
-        with store.state.journal.write() as connection:
-            connection.execute("UPDATE conversation_messages SET message = ?", ('{"role": 1}',))
-        with pytest.raises(StoreError, match="clew chat --forget"):
-            store.chat(conversation="one")
+    kept = engine.conversations
+    kept.append("one", said[:1])
+    kept.append("one", said[1:])
+    assert (kept.messages("one"), kept.messages("two")) == (said, [])
+    with engine.state.journal.write() as connection:
+        connection.execute("UPDATE conversation_messages SET message = ?", ('{"role": 1}',))
+    with pytest.raises(StoreError, match="clew chat --forget"):
+        engine.chat(conversation="one")
 
 
 @pytest.mark.parametrize("text", ["", " \n", "x" * 100_001, "half \ud800"])
@@ -444,6 +423,7 @@ def test_two_calls_their_answers_and_the_answer(
         (True, {"query": query}) for query in CALLS.values()
     ]
     first, second = asked
+    assert "query_documents" in first, "the tools are offered"
     assert "<document tool=" not in first
     assert second.count("<document tool=") == 2
     assert "Ada Morn" in second

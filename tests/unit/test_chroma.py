@@ -5,10 +5,9 @@ import secrets
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,6 @@ from clew.testing.conformance import EMBEDDER, make_entry, make_vector
 from tests.unit.vector_stores import (
     add,
     chroma_index,
-    drop,
     filled_store,
     found,
     nearest,
@@ -173,17 +171,12 @@ def test_kind_configuration_and_metadata_are_as_the_settings_ask(
     assert hnsw | asked | {"space": "cosine"} == hnsw
 
 
-def test_kinds_and_recipes_have_collections_of_their_own(
+def test_by_another_recipe_the_collection_is_made_again(
     store: SqliteStore, open_folder: Open
 ) -> None:
-    indexes = [open_folder(kind=kind) for kind in ("traditional", "contextual", "graph")]
-    assert all(found(store, index) for index in indexes)
-    assert len({collection_id(index) for index in indexes}) == 3
-    drop(store, 3)
-    assert found(store, indexes[0])
-    assert [index.state()["points"] for index in indexes] == [19, 20, 20]
-    before = collection_id(indexes[0])
-    finer = open_folder(kind="traditional", ef_construction=300)
+    index, finer = open_folder(), open_folder(ef_construction=300)
+    assert found(store, index)
+    before = collection_id(index)
     assert found(store, finer)
     assert collection_id(finer) != before
 
@@ -375,16 +368,6 @@ def test_a_server_that_dies_is_named_and_goes_on_where_it_stopped(
         for ask in (lambda: index.search_vector(make_vector("q"), 5), lambda: index.vectors([1])):
             with pytest.raises(StoreUnavailableError, match=named):
                 ask()
-        shutil.rmtree(server.folder)
-        server.start()
-        store.save(make_entry("many", *(f"passage {n}" for n in range(800))))
-        timer = threading.Timer(0.2, server.kill)
-        timer.start()
-        with suppress(StoreUnavailableError):  # unless it was all done by then
-            index.refresh()
-        timer.join()
-        server.start()
-        assert found(store, index)
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for(store: SqliteStore, gate: Gate) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from clew.graph import partition as clustering
 from clew.graph.communities import Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.partition import MAX_SIZE, changed_entities, partition, touched, weighted
+from clew.graph.partition import MAX_SIZE, changed_entities, partition, weighted
 from clew.graph.topics import LONGEST, PER_PASSAGE, Phrases, make_topics, mean_direction
 from clew.ports import CommunityChanges, Partition, TopicSet
 from clew.stores.communities import Communities
@@ -118,31 +118,6 @@ def test_what_has_not_changed_changes_nothing() -> None:
         assert changed_entities(same, before).tolist() == []
         for name in ("ids", "levels", "parents", "members", "moved"):
             assert np.array_equal(getattr(before, name), getattr(after, name))
-
-
-def test_a_tie_touches_the_communities_of_its_ends_and_no_others() -> None:
-    edges = planted(20, 20)
-    before = partition(graph_of(400, edges))
-    graph = graph_of(401, [*edges, (0, 400, 1.0), (1, 399, 1.0)])
-    after = partition(graph, before)
-    assert changed_entities(graph, before).tolist() == [1, 2, 400, 401]
-    first, last = (labels_of(before)[row] for row in (0, 399))
-    assert before.ids[touched(before, np.array([1, 2, 400, 401]))].tolist() == [first, last]
-    was, now = sets_of(before), sets_of(after)
-    assert {community for community in was if was[community] != now.get(community)} == {first}
-    assert now[int(labels_of(after)[400])] == was[int(first)] | {401}
-    assert after.moved == 4
-
-
-def test_all_are_placed_anew_once_a_third_has_changed() -> None:
-    edges = planted(10, 20)
-    found, moved = partition(graph_of(200, edges)), []
-    for step in range(9):
-        edges = [t for t in edges if not 20 * step <= t[0] < 20 * step + 4]
-        found = partition(graph_of(200, edges), found)
-        moved.append(found.moved)
-    assert 0 in moved[1:]
-    assert max(moved) <= 200 / 3
 
 
 @pytest.mark.parametrize("across", [0.5, 3.0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
@@ -21,7 +20,6 @@ from clew.search.answer.blocks import (
     Form,
     RetrievalResult,
     assemble,
-    cite,
     cite_chunks,
     format_citations,
     passage_block,
@@ -31,9 +29,9 @@ from clew.search.hierarchy import by_hierarchy, by_outline
 from clew.search.options import Hierarchy, HierarchyStep, parse_hierarchy
 from clew.settings import SplitSettings
 from clew.testing.fakes import HashEmbedder
-from clew.text import one_line, quoted
+from clew.text import quoted
 from clew.types import Document, StoredChunk, StoredSection, page_at
-from tests.contexts import Part, parts_of, unquoted
+from tests.contexts import parts_of, unquoted
 from tests.unit.asked import add, day, engine_of, new_session, titles
 from tests.unit.test_split import WordPieces
 
@@ -159,63 +157,36 @@ def test_a_text_can_be_quoted_and_got_back(text: str) -> None:
     assert "\n\n" not in written
 
 
-@given(
-    st.lists(
-        st.tuples(_FORGERIES, _FORGERIES, st.sampled_from(["", "2019", "2024"]), st.booleans()),
-        max_size=6,
-    )
-)
-def test_no_text_can_forge_a_part(given_parts: list[tuple[str, str, str, bool]]) -> None:
-    blocks, expected, number = [], [], 0
-    for text, title, group, cited in sorted(given_parts, key=lambda part: part[2]):
-        chunk = replace(_chunk(1, _section(1, text), 0, len(text)), title=title)
-        source = cite(chunk, [chunk], 0, len(text))
-        number += cited
-        heading = f"[0] {title}" if cited else "Topics"
-        form = Form(text=text, citations=(source,) if cited else ())
-        blocks.append(Block(heading=heading, forms=(form,), group=group))
-        expected.append(Part(group, number if cited else None, one_line(heading), text))
-    context = assemble(blocks, 10**6, len)
-    assert parts_of(context.text) == expected
-    assert [c.number for c in context.citations] == list(range(1, number + 1))
-
-
 # --- citations
 
 
 FORM_FEED = "The clock of Vell was built by Ada Morn.\n\fThe bell of Vell was cast in Lisse."
 
 
-@pytest.fixture(scope="module")
-def letters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
-    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as letters:
-        letters.add_documents(
-            [
-                Document(
-                    source="letters/7.txt",
-                    title="A letter",
-                    text="Ada Morn wrote of the clock of Vell.",
-                    created_at=day("1820-05-04"),
-                    metadata={"author": "Ada Morn"},
-                ),
-                Document(source="note.txt", text="The clock of Vell stands still."),
-                Document(
-                    source="book.pdf",
-                    title="Book",
-                    text=FORM_FEED,
-                    page_starts=(0, FORM_FEED.index("\f")),
-                ),
-            ]
-        )
-        letters.add("The clock of Vell, once.", source="again", title="Twice")
-        letters.add("The clock of Vell, again.", source="again", title="Twice")
-        yield letters
-
-
 def test_a_source_has_its_number_title_place_author_day_version_and_name(
-    letters: clew.Clew,
+    engine: clew.Clew,
 ) -> None:
-    result = letters.search("clock of Vell", strategy="keyword")
+    engine.add_documents(
+        [
+            Document(
+                source="letters/7.txt",
+                title="A letter",
+                text="Ada Morn wrote of the clock of Vell.",
+                created_at=day("1820-05-04"),
+                metadata={"author": "Ada Morn"},
+            ),
+            Document(source="note.txt", text="The clock of Vell stands still."),
+            Document(
+                source="book.pdf",
+                title="Book",
+                text=FORM_FEED,
+                page_starts=(0, FORM_FEED.index("\f")),
+            ),
+        ]
+    )
+    engine.add("The clock of Vell, once.", source="again", title="Twice")
+    engine.add("The clock of Vell, again.", source="again", title="Twice")
+    result = engine.search("clock of Vell", strategy="keyword")
     lines = {line.split("] ", 1)[1] for line in format_citations(result).splitlines()}
     assert lines == {
         "A letter, characters 0–36, Ada Morn, 1820-05-04, letters/7.txt",
@@ -223,15 +194,6 @@ def test_a_source_has_its_number_title_place_author_day_version_and_name(
         "Book, page 1, book.pdf",
         "Twice, characters 0–25, version 2, again",
     }
-
-
-def test_numbers_are_those_of_the_context(letters: clew.Clew) -> None:
-    for strategy in ("keyword", "local", "multi_hop"):
-        result = letters.search("Ada Morn and the clock of Vell", strategy=strategy)
-        numbers = re.findall(r"^\[(\d+)\] ", result.context.text, re.MULTILINE)
-        listed = re.findall(r"^\[(\d+)\] ", format_citations(result), re.MULTILINE)
-        assert set(listed) == set(numbers)
-        assert listed == sorted(listed, key=int)
 
 
 # --- pages -------------------------------------------------------------------------------
@@ -538,9 +500,8 @@ def test_what_there_is_not_is_refused(
 
 def test_where_no_chain_is_found_meaning_decides_and_that_is_said(register: clew.Clew) -> None:
     asked = new_session(register, "Ilse Marn", layer="place")
-    hierarchy = parse_hierarchy("place -capital_of-> place")
 
-    assert titles(asked, by_hierarchy(asked, hierarchy).ranking)
+    assert titles(asked, by_hierarchy(asked, parse_hierarchy("place -capital_of-> place")).ranking)
     assert asked.notes == [
         "no entity of type 'place' near the question has the relations of the hierarchy; passages"
         " were found by meaning alone"

@@ -22,13 +22,11 @@ from hypothesis import strategies as st
 import clew
 from clew.cli import main
 from clew.errors import InputError, NotFoundError
-from clew.graph.statistics import Support
 from clew.indexing import pipeline as incremental
 from clew.jobs import make_runner
 from clew.operations.spec import FULL, Parameter, Tool
 from clew.operations.toolbox import OPERATIONS, Toolbox, audit_to
 from clew.stores.sqlite.journal import SqliteAudit
-from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.types import Document, NewEntity, file_source, record_source, source_path
 from tests.unit.files import write
@@ -154,18 +152,17 @@ def test_a_name_that_two_documents_have_is_neither(
     ],
 )
 def test_a_command_deletes_what_it_names_and_asks_for_several(
-    tmp_path: Path,
+    engine: clew.Clew,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     left: set[str],
     said: str,
 ) -> None:
-    place = str(tmp_path / "store")
-    with clew.open(place, embedder=HashEmbedder()) as engine:
-        for source in ("1", "2", "12", "dd/ab.md"):
-            engine.add(f"Ada Morn wrote {source}.", source=source, title=source)
+    for source in ("1", "2", "12", "dd/ab.md"):
+        engine.add(f"Ada Morn wrote {source}.", source=source, title=source)
 
+    place = str(engine.settings.store)
     monkeypatch.setattr("sys.argv", ["clew", "delete", *arguments, "--store", place])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -173,8 +170,7 @@ def test_a_command_deletes_what_it_names_and_asks_for_several(
     shown = capsys.readouterr()
     assert said in " ".join(re.sub("[│╭╮╰╯─]", " ", shown.out + shown.err).split())
     assert (not ended.value.code) == shown.out.endswith(" deleted\n")
-    with clew.open(place, embedder=HashEmbedder()) as engine:
-        assert held(engine) == left
+    assert held(engine) == left
 
 
 # --- entities
@@ -607,20 +603,17 @@ def test_a_file_that_changes_while_it_is_looked_at_again_drops_no_record(
 
 
 def test_a_path_that_is_too_long_is_told_and_not_passed_over(
-    engine: clew.Clew, tmp_path: Path
+    engine: clew.Clew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "notes"
     root.mkdir()
     (root / "ada.md").write_text("Ada Morn repairs clocks.")
-    folder = os.open(root, os.O_RDONLY)
-    for _ in range(20):  # of 4,096 bytes at most
-        os.mkdir("d" * 250, dir_fd=folder)
-        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = inner
-    with open(os.open("deep.md", os.O_CREAT | os.O_WRONLY, dir_fd=folder), "w") as file:
-        file.write("Piet Oss built the tower.")
-    os.close(folder)
+    with monkeypatch.context() as within:
+        within.chdir(root)
+        for _ in range(20):  # of 4,096 bytes at most
+            os.mkdir("d" * 250)
+            os.chdir("d" * 250)
+        Path("deep.md").write_text("Piet Oss built the tower.")
     report = engine.index([root])
     assert report.added == 1
     assert [skipped.reason for skipped in report.skipped] == ["file name too long"]
@@ -647,19 +640,6 @@ def unsure(engine: clew.Clew, below: float = 0.4) -> list[str]:
 
 def entities_names(engine: clew.Clew) -> set[str]:
     return {known.name for known in engine.store.known_names()}
-
-
-def test_more_evidence_is_more_sure() -> None:
-    least = Support(documents=1, names=1, is_typed=False, relations=[])
-    more = [
-        least._replace(documents=2),
-        least._replace(names=2),
-        least._replace(is_typed=True),
-        least._replace(relations=[0.5]),
-    ]
-    assert 0 < least.confidence < min(one.confidence for one in more) < 1
-    everything = Support(documents=9, names=3, is_typed=True, relations=[0.9, 0.9])
-    assert max(one.confidence for one in more) < everything.confidence < 1
 
 
 def test_a_dry_run_names_the_unsure_with_reasons_and_changes_nothing(

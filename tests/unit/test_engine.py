@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -102,32 +102,7 @@ def test_a_record_that_vanished_from_its_file_is_dropped_where_that_is_wanted(
     assert (report.unchanged, report.pruned, len(report.skipped)) == (1, 0, 1)
 
 
-def test_a_text_can_be_added_replaced_and_deleted(engine: clew.Clew) -> None:
-    name = engine.add("Ada Morn built clocks.", source="note", title="On clocks")
-    assert engine.add("Ada Morn built bells.", source="note", title="On clocks") == name
-    assert engine.documents.text(name) == engine.documents.text("note") == "Ada Morn built bells."
-    assert engine.documents.text(f"{name}#0") == "Ada Morn built bells."
-    assert engine.delete(["note"]) == 1
-    assert engine.search("Ada Morn").hits == ()
-
-
 # --- asking
-
-
-def test_the_graph_leads_to_what_shares_no_word_and_shows_the_thread(
-    engine: clew.Clew, folder: Path
-) -> None:
-    engine.index([folder])
-    result = engine.search(QUESTION, strategy="graph")
-    assert result.entities == ("Tower of Vell",)
-    oss = next(hit for hit in result.hits if hit.chunk.title == "Piet Oss")
-    assert "keyword" not in oss.scores
-    assert oss.scores["graph"] > 0
-    assert [(step.entity, step.sentence) for step in oss.path] == [
-        ("Tower of Vell", "Ada Morn built its great clock."),
-        ("Ada Morn", "She was an apprentice of Piet Oss."),
-        ("Piet Oss", "Piet Oss"),
-    ]
 
 
 def test_what_another_process_saves_and_deletes_is_seen(
@@ -155,28 +130,6 @@ def test_a_question_is_embedded_once_and_for_words_alone_never(
         {"embed"},
         {"embed_cache"},
     ]
-
-
-def test_namespaces_never_meet(tmp_path: Path, embedder: CountingEmbedder) -> None:
-    with (
-        clew.open(tmp_path, namespace="a", embedder=embedder) as a,
-        clew.open(tmp_path, namespace="b", embedder=embedder) as b,
-    ):
-        name = a.add("Ada Morn built a clock.", source="note")
-        b.add("Brida Kall cast a bell.", source="other")
-        found = b.search("Ada Morn")
-        assert ([hit.chunk.source for hit in found.hits], found.entities) == (["other"], ())
-        asked: list[tuple[Callable[[Any], object], str | list[str]]] = [
-            (b.documents.text, name),
-            (b.documents.get, name),
-            (b.entities.get, "Ada Morn"),
-            (b.entities.aliases, "Ada Morn"),
-            (b.delete, ["note"]),
-        ]
-        for call, given in asked:
-            with pytest.raises(NotFoundError):
-                call(given)
-        assert not any("Ada Morn" in piece for piece in b.maintenance.export("jsonl"))
 
 
 # --- answers that are still known
@@ -225,14 +178,6 @@ def sources(engine: clew.Clew, question: str) -> list[str]:
 DATED = {"2017-05-01": "old", "2019-05-01": "middle", "2021-05-01": "new"}
 
 
-@pytest.fixture
-def dated(engine: clew.Clew) -> clew.Clew:
-    for day, source in DATED.items():
-        text = f"The clock of Vell was seen, entry {source}."
-        engine.add(text, source=source, metadata={"date": day})
-    return engine
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -248,10 +193,13 @@ def dated(engine: clew.Clew) -> clew.Clew:
     ids=lambda value: None if isinstance(value, set) else str(value),
 )
 def test_times_given_by_hand_are_kept_to(
-    dated: clew.Clew, options: dict[str, Any], expected: set[str]
+    engine: clew.Clew, options: dict[str, Any], expected: set[str]
 ) -> None:
+    for day, source in DATED.items():
+        text = f"The clock of Vell was seen, entry {source}."
+        engine.add(text, source=source, metadata={"date": day})
     for strategy in STRATEGIES:
-        result = dated.search("the clock of Vell", strategy=strategy, **options)
+        result = engine.search("the clock of Vell", strategy=strategy, **options)
         assert {hit.chunk.source for hit in result.hits} == expected, strategy
 
 
@@ -271,25 +219,6 @@ def test_as_of_asks_what_held_then(engine: clew.Clew) -> None:
 
 
 # --- where it comes from
-
-
-def test_hits_and_relations_say_where_they_come_from(engine: clew.Clew) -> None:
-    text = "Nobody knows. Ada Morn was taught by Piet Oss."
-    engine.add(
-        text, source="n", title="Note", metadata={"author": "Brida Kall", "date": "2019-05-01"}
-    )
-    (hit,) = engine.search("Who taught Ada Morn?", strategy="graph").hits
-    (chunk,) = engine.store.chunk_ids().tolist()
-    assert hit.provenance == engine.store.provenance([chunk])[chunk]
-    authored, relation = sorted(hit.relations, key=lambda one: one.relation)
-    assert (authored.relation, authored.tail) == ("authored_by", "Brida Kall")
-    stated = relation.provenance
-    assert stated is not None
-    assert (
-        text[stated.start : stated.end] == relation.evidence == "Ada Morn was taught by Piet Oss."
-    )
-    assert 0 < stated.confidence < 1
-    assert stated.extractor == hit.provenance.extractor
 
 
 # --- export

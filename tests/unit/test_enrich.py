@@ -7,7 +7,7 @@ import random
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from clew.plugins.llm import descriptions as subjects
 from clew.plugins.llm.contexts import stretch_of
 from clew.plugins.llm.descriptions import UNSUPPORTED
 from clew.plugins.llm.extraction import MOST_STATED, TOO_MANY
-from clew.ports import Described, LanguageModel, Reply, Request
+from clew.ports import Described, Enrichment, LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.stores.extractions import Enrichments
 from clew.stores.sqlite.store import SqliteStore
@@ -191,56 +191,62 @@ def test_without_a_model_it_says_what_to_set(folder: Path) -> None:
         store.enrich("wisdom")
 
 
-def malformed(seed: int) -> str:
+def broken(chance: random.Random, sound: object) -> Reply:
     """A sound reply that was broken in one of many ways."""
-    chance = random.Random(seed)
-    text = json.dumps(
-        {
-            "entities": [{"name": "Ada Morn", "type": "person"}],
-            "facts": [dict(zip(("head", "relation", "tail", "quote"), TRUE[0], strict=True))],
-        }
-    )
+    text = json.dumps(sound)
     place, end = sorted(chance.choices(range(len(text)), k=2))
     noise = "".join(chance.choices('{}[]",:\\\x00\u202e nulltrue0é<|im_start|>', k=end - place))
-    return chance.choice(
-        [
-            text[:place],
-            text[place:],
-            text[:place] + noise + text[end:],
-            text.replace('"facts"', f'"{noise}"').replace('"name"', '"n"'),
-            "[" * (place * 50),
-            f"Sure! Here it is:\n{noise}",
-            text.replace('"person"', str(place)).replace('"built"', "null"),
-        ]
-    )
+    key = chance.choice(re.findall(r'"\w+"(?=:)', text))
+    ways = [
+        text[:place],
+        text[place:],
+        text[:place] + noise + text[end:],
+        text.replace(key, f'"{noise}"'),
+        "[" * (place * 50),
+        f"Sure! Here it is:\n{noise}",
+        *(re.sub('"[^"]*"(?=[,}])', value, text) for value in (str(place), "null")),
+    ]
+    return Reply(text=chance.choice(ways), finish="stop", model="m")
 
 
-@pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
-def test_malformed_replies_lose_nothing_and_change_nothing(folder: Path, replies: int) -> None:
-    model = ScriptedLanguageModel(
-        lambda _: Reply(text=malformed(model.calls), finish="stop", model="m")
-    )
+def outcomes(
+    store: clew.Clew,
+    model: ScriptedLanguageModel,
+    kinds: Sequence[Enrichment],
+    replies: int,
+    seen: Callable[[clew.Clew], object],
+) -> Iterator[Any]:
+    """What is made of that many replies, of which many are of no use; nothing of it is kept."""
+    before, client, failed = seen(store), store.state.language_model, 0
+    assert client is not None
+    ids = [info.id for info in store.documents.list()]
+    tasks = [store.enriching._task(kind, client, None) for kind in kinds]
+    works = [(task, work) for task in tasks for work in task.works(ids, retry=False)]
+    while model.calls < replies:
+        task, work = works[model.calls % len(works)]
+        try:
+            yield task.ask(work)
+        except ReplyError:
+            failed += 1
+    assert failed > 0.3 * replies
+    assert seen(store) == before
+
+
+MANY = pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
+
+
+@MANY
+def test_malformed_replies_state_nothing_else(folder: Path, replies: int) -> None:
+    fact = dict(zip(("head", "relation", "tail", "quote"), TRUE[0], strict=True))
+    sound = {"entities": [{"name": "Ada Morn", "type": "person"}], "facts": [fact]}
+    chance = random.Random(5)
+    model = ScriptedLanguageModel(lambda _: broken(chance, sound))
     with opened(folder, model, cache=False) as store:
-        before, client = content(store), store.state.language_model
-        assert client is not None
-        task = store.enriching._task("extract", client, None)
-        works = list(task.works([d.id for d in store.documents.list()], retry=False))
-        failed = 0
-        while model.calls < replies:
-            work = works[model.calls % len(works)]
-            try:
-                outcome = task.ask(work)
-            except ReplyError:
-                failed += 1
-                continue
+        for outcome in outcomes(store, model, ["extract"], replies, content):
             # What was broken where it does not matter may still state what stands there.
             for reading in outcome.readings.values():
                 stated = {(r.head, r.relation_type, r.tail) for r in reading.relations}
                 assert stated <= {TRUE[0][:3]}
-        task.record([task.failed(work, "malformed") for work in works])
-        assert failed > 0.3 * replies
-        assert content(store) == before
-        assert len(store.enriching.failures("extract")) == 3
 
 
 def gleaning(second: str = "") -> ScriptedLanguageModel:
@@ -629,36 +635,27 @@ SHORT: dict[str, Any] = {"context_tokens": 1024, "summarise": {"max_output_token
 """Of a model that reads a few passages at a time."""
 
 
-def test_a_long_document_is_summarised_by_its_parts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("most", "sentences"), [(subjects.MOST_PARTS, 60), (2, 100)], ids=["at once", "step by step"]
+)
+def test_a_long_document_is_summarised_by_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, sentences: int
+) -> None:
+    monkeypatch.setattr(subjects, "MOST_PARTS", most)
     model = writing()
     with written_to(tmp_path, model, **SHORT) as store:
-        store.add(text_of(1, 60), source="log")
+        store.add(text_of(1, sentences), source="log")
         (report,) = store.enrich("documents")
         (info,) = store.documents.list()
-
-        *parts, whole = [request.subject for request in model.asked]
-        assert len(parts) > 2
-        assert sorted(parts) == [f"{whole}, part {n}" for n in range(1, len(parts) + 1)]
-        assert report.done == model.calls
         assert info.summary is not None
         # The number of the part's statement leads to the passage itself.
         assert sentence(info.summary.text) in passage(store, info.summary.sources[0])
-        assert all(len(blocks(request)) > 1 for request in model.asked)
-
-
-def test_parts_of_a_very_long_document_are_joined_step_by_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(subjects, "MOST_PARTS", 2)
-    model = writing()
-    with written_to(tmp_path, model, **SHORT) as store:
-        store.add(text_of(1, 100), source="log")
-        (report,) = store.enrich("documents")
-        (info,) = store.documents.list()
-    assert {len(blocks(request)) - 1 for request in model.asked[-3:]} == {2}
+    *parts, whole = [request.subject for request in model.asked]
+    assert len(parts) > 2
+    assert set(parts) == {f"{whole}, part {n}" for n in range(1, len(parts) + 1)}
     assert report.done == model.calls
-    assert info.summary is not None
-    assert info.summary.sources[0].endswith("#0")
+    assert all(len(blocks(request)) > 1 for request in model.asked)
+    assert len(blocks(model.asked[-1])) - 1 <= most
 
 
 def test_what_is_said_of_a_document_goes_with_it(description_folder: Path) -> None:
@@ -804,37 +801,14 @@ def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:
         assert all(info.summary for info in store.documents.list())
 
 
-def mutated(chance: random.Random, texts: list[str]) -> str:
-    """A sound reply with something cut out, put in, or repeated."""
-    reply = json.dumps(faithful(texts))
-    for _ in range(chance.randrange(1, 5)):
-        start = chance.randrange(len(reply))
-        end = min(len(reply), start + chance.randrange(12))
-        junk = chance.choice(["", "", '"', "{", "[]", "\x00", "\\u202e", "null", "9" * 30, "é"])
-        reply = reply[:start] + junk * chance.randrange(1, 4) + reply[end:]
-    return reply
-
-
-@pytest.mark.parametrize("replies", [300, pytest.param(10_000, marks=pytest.mark.nightly)])
+@MANY
 def test_malformed_replies_cite_what_is_there(description_folder: Path, replies: int) -> None:
     chance = random.Random(5)
-    model = ScriptedLanguageModel(lambda request: mutated(chance, blocks(request)))
+    model = ScriptedLanguageModel(lambda request: broken(chance, faithful(blocks(request))))
     with written_to(description_folder, model, cache=False) as store:
-        before, client, failed = shown(store), store.state.language_model, 0
-        assert client is not None
-        ids = [info.id for info in store.documents.list()]
-        tasks = [store.enriching._task(kind, client, None) for kind in KINDS]
-        works = [(task, work) for task in tasks for work in task.works(ids, retry=False)]
         there = {c.public_id for c in store.store.chunks(store.store.chunk_ids().tolist())}
-        while model.calls < replies:
-            task, work = works[model.calls % len(works)]
-            try:
-                made = task.ask(work).made
-            except ReplyError:
-                failed += 1
-                continue
+        for outcome in outcomes(store, model, KINDS, replies, shown):
+            made = outcome.made
             assert set(made.sources) <= there
             assert made.documents
             assert not re.search("[\x00\u202e]", f"{made.title}{made.text}")
-        assert failed > 0.3 * replies
-        assert shown(store) == before

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import build
@@ -25,8 +23,6 @@ from clew.search.features import (
     WORD_FEATURES,
     ChannelScores,
     Evidence,
-    FirstStageFeatures,
-    Incidence,
     VectorReader,
     gather,
     pairwise_features,
@@ -34,7 +30,7 @@ from clew.search.features import (
     word_features,
 )
 from clew.search.question import Analysis, analyse
-from clew.search.walk import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
+from clew.search.walk import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder
@@ -155,20 +151,6 @@ def test_features_tell_the_thread_from_the_rest(library: SearchResources) -> Non
     assert evidence.walk.tolist() == list(walk.values())
 
 
-def test_shares_and_ranks_are_relative(library: SearchResources) -> None:
-    evidence = library.gather(QUESTION)
-    for name in FEATURES:
-        values = list(_first(evidence, name).values())
-        if name == "question_terms":
-            assert set(values) == {len(evidence.analysis.terms)}
-        else:
-            # A lead is the difference of two shares.
-            least = -2 if name.endswith("_lead") else -1
-            assert least <= min(values) <= max(values) <= 1.001, name
-    for name in ("vector_rank", "keyword_rank", "walk_rank", "hybrid_rank"):
-        assert max(_first(evidence, name).values()) == 0.5, name
-
-
 def test_filters_keep_passages_and_their_bridges_out(library: SearchResources) -> None:
     allowed = [MORN, ANSELM, DUNMERE, *range(4, 40)]
     evidence = library.gather(QUESTION, allowed)
@@ -177,22 +159,6 @@ def test_filters_keep_passages_and_their_bridges_out(library: SearchResources) -
         max(_first(evidence, "bridge").values()) < _first(library.gather(QUESTION), "bridge")[MORN]
     )
     assert CLOCK not in library.snapshot.sentence_chunk[evidence.bridges.sentences]
-
-
-def test_vectors_are_asked_for_twice_at_most_and_never_for_the_whole_store(
-    library: SearchResources,
-) -> None:
-    asked: list[Ints] = []
-
-    def vectors_of(ids: Ints) -> Vectors:
-        asked.append(ids)
-        return library.vectors[library.snapshot.rows(ids)]
-
-    channels = library.channels(QUESTION)
-    gather(library.analyse(QUESTION), library.snapshot, channels, VectorReader(vectors_of))
-    ids = np.concatenate(asked)
-    assert len(asked) <= 2
-    assert len(ids) == len(set(ids.tolist())) < library.snapshot.size
 
 
 @pytest.mark.parametrize(
@@ -217,26 +183,6 @@ def test_odd_stores_have_features(tmp_path: Path, texts: list[tuple[str, str]]) 
         assert np.isfinite(evidence.matrix).all()
         assert np.isfinite(related).all()
     library.store.close()
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_incidence_agrees_with_plain_loops(library: SearchResources, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows = np.unique(rng.integers(0, library.snapshot.size, 12))
-    incidence = Incidence(library.snapshot, rows)
-    values = rng.integers(0, 5, len(rows)).astype(np.float32)
-    by_entry = rng.random(len(incidence.owner)).astype(np.float32)
-    entries = list(enumerate(zip(incidence.owner.tolist(), incidence.entity.tolist(), strict=True)))
-    places = incidence.place(values)
-    for i, (owner, entity) in entries:
-        rivals = [values[o] for _, (o, e) in entries if e == entity]
-        better = sum(value > values[owner] for value in rivals)
-        ties = sum(value == values[owner] for value in rivals)
-        assert 1 / (better + ties) <= places[i] * 1.0001 <= 1.001 / (better + 1) * 1.0001
-    for place in range(len(rows)):
-        own = [by_entry[i] for i, (owner, _) in entries if owner == place]
-        assert incidence.total(by_entry)[place] == pytest.approx(sum(own), rel=1e-5)
-        assert incidence.highest(by_entry)[place] == max(own, default=0)
 
 
 # --- the second ranking's features -------------------------------------------------------
@@ -372,35 +318,6 @@ PASSAGES = [
     (number, title, text) for number, (title, texts) in enumerate(DOCUMENTS) for text in texts
 ]
 SIGNALS_QUESTION = "When does the clock of Skerrow strike?"
-NOTHING = np.zeros(0, np.int64), np.zeros(0, np.float32)
-
-
-@pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    with closing(SqliteStore(tmp_path_factory.mktemp("signals"), embedder=EMBEDDER)) as store:
-        for title, texts in DOCUMENTS:
-            store.save(make_entry(title, *texts, title=title))
-        yield build(store)
-
-
-class _NoNames:
-    def resolve(self, keys: Sequence[str]) -> dict[str, int]:
-        return {}
-
-
-def _vectors() -> Vectors:
-    return np.array([make_vector(text) for _, _, text in PASSAGES])
-
-
-def _read(snapshot: Snapshot) -> FirstStageFeatures:
-    """Of all passages; no word is looked up."""
-    vectors, question = _vectors(), make_vector(SIGNALS_QUESTION)
-    scores = vectors @ question
-    order = np.argsort(-scores, kind="stable")
-    channels = ChannelScores(Ranked(order, scores[order]), Ranked(*NOTHING), None)
-    analysis = analyse(SIGNALS_QUESTION, question, snapshot, _NoNames())
-    reader = VectorReader(lambda ids: vectors[snapshot.rows(ids)])
-    return read_first_stage_features(analysis, snapshot, channels, reader)
 
 
 def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]) -> list[float]:
@@ -424,7 +341,7 @@ def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]
 
 @pytest.mark.parametrize("most", [keyword_scores.READ, 2])
 def test_keyword_scores_are_bm25_of_passages_and_of_windows(
-    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, most: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     """What common words leave out is scored by all words, too."""
     monkeypatch.setattr(keyword_scores, "READ", most)
@@ -438,9 +355,17 @@ def test_keyword_scores_are_bm25_of_passages_and_of_windows(
         ]
         for i in range(len(PASSAGES))
     ]
-    found = _read(snapshot)
-    question = list(dict.fromkeys(terms(SIGNALS_QUESTION)))
+    vectors, asked = np.array([make_vector(text) for *_, text in PASSAGES]), make_vector("asked")
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        for title, texts in DOCUMENTS:
+            store.save(make_entry(title, *texts, title=title))
+        snapshot = build(store)
+        analysis = analyse(SIGNALS_QUESTION, asked, snapshot, store)
     rows = np.arange(snapshot.size)
+    channels = ChannelScores(Ranked(rows, vectors @ asked), Ranked(rows[:0], asked[:0]), None)
+    reader = VectorReader(lambda ids: vectors[snapshot.rows(ids)])
+    found = read_first_stage_features(analysis, snapshot, channels, reader)
+    question = list(dict.fromkeys(terms(SIGNALS_QUESTION)))
     for texts, scores in (
         (passages, found.keyword_scores),
         (windows, found.window_keyword_scores),
@@ -448,111 +373,40 @@ def test_keyword_scores_are_bm25_of_passages_and_of_windows(
         assert scores[rows] == pytest.approx(_bm25(texts, question, passages), rel=1e-5)
 
 
-def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
-    found = _read(snapshot)
-    rankings = (found.vector, found.keyword, found.window_vector, found.window_keyword)
-    rows = np.arange(snapshot.size)
-    assert found.prior[rows] == pytest.approx(sum(r.prior()[rows] for r in rankings) / 4)
-    assert 0 <= found.prior.values.min() <= found.prior.values.max() <= 1
-    assert found.fused[rows] == pytest.approx(sum(r.fused()[rows] for r in rankings))
+# --- Bridges over sentences whose best is known by hand.
 
 
-# --- Coverage against plain sets, and bridges over sentences whose best is known by hand.
-
-
-BridgeSearchResources = tuple[SqliteStore, Snapshot]
-VECTOR = np.zeros(8, np.float32)
 BRIDGE_NAMES = ("Skerrow Clock", "Ada Morn", "Piet Oss", "Port Anselm", "Dunmere")
 BRIDGE_TEXTS = (
     ("Skerrow Clock", "It was built by Ada Morn. Piet Oss has a photograph of it."),
     ("Ada Morn", "She comes from Port Anselm. Her clock strikes at noon."),
     ("Dunmere", "Nobody from Dunmere built a thing."),
 )
-BRIDGE_QUESTION = "Where was the woman born who built the Skerrow Clock?"
 
 
-@pytest.fixture(scope="module")
-def bridge_library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BridgeSearchResources]:
-    folder = tmp_path_factory.mktemp("bridge")
-    with closing(_store(folder, BRIDGE_TEXTS, BRIDGE_NAMES)) as store:
-        yield store, build(store)
-
-
-def _ask(library: BridgeSearchResources, question: str) -> tuple[Analysis, Coverage]:
-    store, snapshot = library
-    analysis = analyse(question, VECTOR, snapshot, store)
-    return analysis, Coverage(analysis, snapshot)
-
-
-def _named(library: BridgeSearchResources, rows: Sequence[int]) -> list[str]:
-    store, snapshot = library
-    return [entity.name for entity in store.entities(snapshot.entity_ids[list(rows)].tolist())]
-
-
-def _bridge_names(
-    library: BridgeSearchResources, question: str, prior: Sequence[float]
+def _bridges(
+    folder: Path,
+    texts: Sequence[tuple[str, str]],
+    names: Sequence[str],
+    question: str,
+    prior: Sequence[float],
 ) -> list[str]:
-    analysis, coverage = _ask(library, question)
-    values = RowValues(np.arange(len(prior)), np.array(prior, np.float32))
-    bridges = find_bridges(analysis, library[1], coverage, values)
-    return _named(library, bridges.entities.tolist())
+    """Names of the bridges, in a store of these passages."""
+    with closing(_store(folder, texts, names)) as store:
+        snapshot = build(store)
+        analysis = analyse(question, np.zeros(8, np.float32), snapshot, store)
+        values = RowValues(np.arange(len(prior)), np.array(prior, np.float32))
+        bridges = find_bridges(analysis, snapshot, Coverage(analysis, snapshot), values)
+        found = store.entities(snapshot.entity_ids[bridges.entities].tolist())
+        return [entity.name for entity in found]
 
 
-# --- coverage ----------------------------------------------------------------------------
-
-questions = st.lists(
-    st.sampled_from(["clock", "Skerrow", "built", "Port", "noon", "zeppelin", "the"]), max_size=7
-).map(" ".join)
-
-
-@given(questions)
-def test_coverage_is_the_share_of_idf(bridge_library: BridgeSearchResources, question: str) -> None:
-    analysis, coverage = _ask(bridge_library, question)
-    idf = dict(zip(analysis.term_rows.tolist(), analysis.term_idf.tolist(), strict=True))
-
-    def held(*texts: str) -> float:
-        return share(set(bridge_library[1].term_rows(terms(" ".join(texts))).tolist()), idf)
-
-    first = np.array([bridge_library[1].sentence_starts[0] + 1])
-    for found, expected in (
-        (coverage.passages(np.arange(3)), [held(*texts) for texts in BRIDGE_TEXTS]),
-        (coverage.sentences(first), [held("It was built by Ada Morn.")]),
-        (coverage.with_context(first), [held("It was built by Ada Morn.", "Skerrow Clock")]),
-    ):
-        assert coverage.share(found) == pytest.approx(expected)
-
-
-def test_words_of_a_seeds_name_are_left_out_of_the_unnamed_share(
-    bridge_library: BridgeSearchResources,
-) -> None:
-    analysis, coverage = _ask(bridge_library, "Who built the Skerrow Clock at noon?")
-    built, noon = (
-        float(bridge_library[1].term_idf[bridge_library[1].term_rows(terms(word))[0]])
-        for word in ("built", "noon")
-    )
-    named = 1 - (built + noon) / float(analysis.term_idf.sum())
-    assert coverage.named_share == pytest.approx(named)
-    shares = coverage.unnamed_share(coverage.passages(np.arange(3)))
-    assert shares == pytest.approx(
-        [built / (built + noon), noon / (built + noon), built / (built + noon)]
-    )
-
-
-# --- bridges -----------------------------------------------------------------------------
-
-
-def test_the_sentence_that_covers_the_question_best_names_the_bridge(
-    bridge_library: BridgeSearchResources,
-) -> None:
-    names = _bridge_names(bridge_library, BRIDGE_QUESTION, [0, 0, 0])
-    assert names == ["Ada Morn", "Piet Oss"], "neither the seed nor what it is not tied to"
-
-
+@pytest.mark.parametrize(("prior", "bridges"), [([0, 0, 0], []), ([0, 1, 0], ["Port Anselm"])])
 def test_passages_with_a_prior_are_read_without_a_seed(
-    bridge_library: BridgeSearchResources,
+    tmp_path: Path, prior: list[float], bridges: list[str]
 ) -> None:
-    assert _bridge_names(bridge_library, "Who comes at noon?", [0, 0, 0]) == []
-    assert _bridge_names(bridge_library, "Who comes at noon?", [0, 1, 0]) == ["Port Anselm"]
+    found = _bridges(tmp_path, BRIDGE_TEXTS, BRIDGE_NAMES, "Who comes at noon?", prior)
+    assert found == bridges
 
 
 MANY_NAMES = [f"Name{chr(97 + i)}" for i in range(KEPT + 5)]
@@ -569,23 +423,5 @@ MANY_NAMES = [f"Name{chr(97 + i)}" for i in range(KEPT + 5)]
 def test_what_is_followed_from_a_seed_is_bounded(
     tmp_path: Path, text: str, names: list[str], kept: int
 ) -> None:
-    with closing(_store(tmp_path, [("", text)], ["Ada Morn", *names])) as store:
-        found = _bridge_names((store, build(store)), "Whom did Ada Morn meet?", [0])
-    assert len(found) == kept
-
-
-# --- further on --------------------------------------------------------------------------
-
-
-def test_onward_leads_through_sentences_that_share_no_word_with_the_question(
-    bridge_library: BridgeSearchResources,
-) -> None:
-    analysis, coverage = _ask(bridge_library, BRIDGE_QUESTION)
-    onward = find_onward(
-        analysis, bridge_library[1], coverage, np.array([1, 2]), np.array([1, 0.2], np.float32)
-    )
-    scores = dict(
-        zip(_named(bridge_library, onward.entities.tolist()), onward.scores.tolist(), strict=True)
-    )
-    assert scores["Port Anselm"] == pytest.approx(0.5)
-    assert scores["Dunmere"] < scores["Port Anselm"]
+    question = "Whom did Ada Morn meet?"
+    assert len(_bridges(tmp_path, [("", text)], ["Ada Morn", *names], question, [0])) == kept

@@ -39,7 +39,6 @@ from clew.graph.partition import leiden, weighted
 from clew.graph.snapshot import Snapshot
 from clew.graph.statistics import (
     EXACT,
-    GraphOverview,
     GraphStatistics,
     betweenness,
     components,
@@ -458,12 +457,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
         yield store
 
 
-@pytest.fixture(scope="module")
-def seen(store: SqliteStore) -> GraphOverview:
-    return overview(store, current(EntityGraph, store, None, store.folder))
-
-
-def test_the_graph_at_a_glance(seen: GraphOverview) -> None:
+def test_the_graph_at_a_glance(store: SqliteStore) -> None:
+    seen = overview(store, current(EntityGraph, store, None, store.folder))
     assert seen.statistics == GraphStatistics(
         entities=6,
         ties=5,

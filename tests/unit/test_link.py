@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
@@ -13,22 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.indexing.linking import Linker, StoreTerms, _is_term, similarity
-from clew.indexing.ner.known_terms import KnownTerms, stands_apart
+from clew.indexing.linking import Linker, similarity
 from clew.search.question import candidate_keys
 from clew.settings import LinkSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.store import Store
 from clew.testing.conformance import EMBEDDER, make_entry
 from clew.text import (
     block_of,
     entity_key,
-    in_full,
-    is_identifier,
     lookup_keys,
-    may_vary,
-    skeleton,
-    term_words,
 )
 from clew.types import (
     Alias,
@@ -40,71 +32,6 @@ from clew.types import (
     Mention,
 )
 from tests.unit.test_extract import extract, names
-
-_EXACT = frozenset({"code", "date"})
-
-
-def whole_links(store: Store, extraction: Extraction, threshold: float) -> list[tuple[str, str]]:
-    """(alias, name) of the names of a document that are spelled like another."""
-    aliases, rules = store.aliases(), store.link_rules()
-    known = {alias.key for alias in aliases}
-    ruled = {*rules, *rules.values(), *(entity_key(a.alias) for a in extraction.aliases)}
-    anchors = {a.key: a.name for a in aliases if a.method != "fuzzy" and not is_identifier(a.name)}
-    within: dict[str, str] = {}
-    links = []
-    for key, name in _names(extraction):
-        if key in known or key in ruled or _block(key) is None:
-            continue
-        target = _nearest(key, anchors, threshold) or _nearest(key, within, threshold)
-        if target is None:
-            within.setdefault(key, name)
-        else:
-            links.append((name, target))
-    return links
-
-
-def whole_terms(store: Store, text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, str]]:
-    """(start, end, name) of the store's terms in a text of prose, where no name stands."""
-    names: dict[tuple[str, ...], str] = {}
-    for known in store.known_names():
-        if _is_term(known):
-            names.setdefault(term_words(known.name), known.name)
-    openings = {words[:n] for words in names for n in range(1, len(words) + 1)}
-    taken = {i for mention in found.mentions for i in range(mention.start, mention.end)}
-    for start, end in found.sentences:
-        for left, right, name in KnownTerms(names, openings).find(text, start, end):
-            if taken.isdisjoint(range(left, right)) and stands_apart(text, left, right):
-                yield left, right, name
-
-
-def _names(extraction: Extraction) -> Iterator[tuple[str, str]]:
-    seen: set[str] = set()
-    mentions = (mention for chunk in extraction.chunks for mention in chunk.mentions)
-    for name, kind in [*extraction.about, *((m.name, m.entity_type) for m in mentions)]:
-        key = entity_key(name)
-        if kind not in _EXACT and key not in seen:
-            seen.add(key)
-            yield key, name
-
-
-def _nearest(key: str, names: dict[str, str], threshold: float) -> str | None:
-    near = [
-        (-score, other)
-        for other in names
-        if _block(other) == _block(key) and (score := similarity(key, other, threshold))
-    ]
-    return names[min(near)[1]] if near else None
-
-
-def _block(key: str) -> str | None:
-    """Of each Latin word the first two sounds, else its first three letters."""
-    words = in_full(key)
-    if sum(map(len, words)) < 6 or not any(map(may_vary, words)):
-        return None
-    return " ".join(
-        (skeleton(w)[:2] if w[0] <= "z" else w[:3]) if may_vary(w) else w for w in words
-    )
-
 
 # --- link
 
@@ -253,7 +180,7 @@ def test_looking_names_up_links_the_same_as_reading_all(
     for number, named in enumerate(documents):
         found = extraction(*named)
         links = looking.links(found)
-        assert pairs(links) == whole_links(store, found, SETTINGS.fuzzy_threshold)
+        assert links == linker(store.aliases(), store.link_rules()).links(found)
         store.save(make_entry(f"{number}", ". ".join(named), names=named, links=links))
 
 
@@ -446,32 +373,3 @@ def test_a_later_text_names_them_in_any_case_and_number(engine: clew.Clew) -> No
 )
 def test_code_and_paths_do_not_name_them(engine: clew.Clew, later: Document) -> None:
     assert not {"portctl", "Tide windows"} & named_later(engine, later)
-
-
-TERMS = (
-    "Tide windows|tide window|quay crane|Quay-Cranes|portctl|Portctl server|PORTCTL|net zero"
-    "|The Rose Hill|rose hill|of the net|Bank of Ulm|others|Crane 9|zero"
-).split("|")
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.sampled_from(TERMS), max_size=6),
-    st.sampled_from(["concept", "name", "product", "place"]),
-    st.lists(st.sampled_from([*TERMS, "and", "the", ",", "\n", "is"]), max_size=14),
-)
-def test_looking_terms_up_finds_the_same_as_reading_all(
-    store: SqliteStore, names: list[str], kind: str, words: list[str]
-) -> None:
-    store.delete([info.id for info in store.documents()])
-    store.save(make_entry("a", ". ".join(names), names=dict.fromkeys(names, kind)))
-    text = " ".join(words)
-    entry = make_entry("b", text)
-    found = ChunkExtraction(sentences=((0, len(text)),))
-
-    whole = StoreTerms(store).found(entry.document, entry.split.chunks, Extraction(chunks=(found,)))
-
-    mentions = whole.chunks[0].mentions
-    assert {m.name: m.count for m in mentions} == Counter(
-        name for _, _, name in whole_terms(store, text, found)
-    )
