@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew import Clew
-from clew.errors import InputError, NotFoundError, SettingsError
+from clew.errors import InputError, NotFoundError
 from clew.packs import EnabledPacks
 from clew.settings import Settings, load_settings
 from tests.contract.pack_stores import open_with, pack_settings
@@ -123,12 +123,3 @@ def test_a_pack_that_fails_to_load_says_why(tmp_path: Path) -> None:
     settings = load_settings(store=tmp_path, packs={"folders": (tmp_path / "packs",)})
     with open_with(settings) as store, pytest.raises(InputError, match="nothing_of_that_name"):
         store.packs.enable("broken")
-
-
-def test_a_file_beside_a_store_cannot_name_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "clew.toml").write_text('[packs]\nfolders = ["packs"]\n')
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SettingsError, match="CLEW_PACKS__FOLDERS"):
-        load_settings()

@@ -159,10 +159,18 @@ def test_variables_of_others_and_of_keys_are_left_alone(monkeypatch: pytest.Monk
     assert load_settings().search.limit == 10
 
 
-@pytest.mark.parametrize("text", ["limit =", "\0", '[packs]\nfolders = ["code"]'])
-def test_a_file_that_cannot_be_is_refused_by_name(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("limit =", r"clew\.toml"),
+        ("\0", r"clew\.toml"),
+        # A file beside a store cannot name code.
+        ('[packs]\nfolders = ["code"]', r"clew\.toml.*CLEW_PACKS__FOLDERS"),
+    ],
+)
+def test_a_file_that_cannot_be_is_refused_by_name(text: str, said: str) -> None:
     Path(SETTINGS_FILE).write_text(text, encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"clew\.toml"):
+    with pytest.raises(SettingsError, match=said):
         load_settings()
 
 

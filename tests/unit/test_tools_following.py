@@ -28,35 +28,20 @@ TEXTS = {
 engine = engine_of(TEXTS)
 
 
-def test_paths_lead_from_one_entity_to_the_other_by_sentences_that_say_so(engine: Clew) -> None:
-    found = call(engine.tools, "find_paths", source="Ada Quill", target="Lorne")
+@pytest.mark.parametrize("target", ["Lorne", "Veldt County"])
+def test_paths_lead_to_an_entity_by_sentences_that_say_so(engine: Clew, target: str) -> None:
+    found = call(engine.tools, "find_paths", source="Ada Quill", target=target, limit=50)
     assert found["paths"]
     for path in found["paths"]:
         assert path["hops"] == len(path["ties"]) <= 3
         for one, other in pairwise(path["ties"]):
             assert {one["from"], one["to"]} & {other["from"], other["to"]}
+            assert one["evidence"] != other["evidence"], "no detour within one sentence"
         for tie in path["ties"]:
             assert any(tie["evidence"] in text for text in TEXTS.values())
             place = tie["source"]
             text = TEXTS[place["title"]]
             assert text[place["char_start"] : place["char_end"]] == tie["evidence"]
-
-
-def test_no_path_takes_a_detour_within_one_sentence(engine: Clew) -> None:
-    found = call(engine.tools, "find_paths", source="Ada Quill", target="Veldt County", limit=50)
-    for path in found["paths"]:
-        sentences = [tie["evidence"] for tie in path["ties"]]
-        assert all(one != other for one, other in pairwise(sentences))
-
-
-def test_where_nothing_ties_two_entities_both_are_named(engine: Clew) -> None:
-    engine.add("Zora Bellweather sings.", source="zora")
-    found = call(
-        engine.tools, "find_paths", source="Ada Quill", target="Zora Bellweather", max_hops=2
-    )
-    assert found["paths"] == []
-    (note,) = found["notes"]
-    assert all(part in note for part in ("at most 2 hops", "'Ada Quill'", "'Zora Bellweather'"))
 
 
 def test_a_timeline_is_in_order_and_of_the_period_asked(engine: Clew) -> None:
@@ -68,24 +53,6 @@ def test_a_timeline_is_in_order_and_of_the_period_asked(engine: Clew) -> None:
     asked = {"entity": "Ada Quill"}
     assert call(engine.tools, "entity_timeline", **asked, since="1960")["timeline"] == later != []
     assert call(engine.tools, "entity_timeline", **asked, until="1900")["timeline"] == []
-
-
-@pytest.mark.parametrize("format_", ["text", "json"])
-def test_the_graph_of_a_question_keeps_to_its_budget(engine: Clew, format_: str) -> None:
-    found = call(
-        engine.tools,
-        "relevant_subgraph",
-        query="Ada Quill and Jonas Reed",
-        format=format_,
-        limit=10,
-    )
-    if format_ == "text":
-        assert "Ada Quill" in found["text"]
-        return
-    names = {node["id"]: node["name"] for node in found["nodes"]}
-    assert {"Ada Quill", "Jonas Reed"} <= set(names.values())
-    assert found["edges"]
-    assert all({e["from_entity_id"], e["to_entity_id"]} <= set(names) for e in found["edges"])
 
 
 def test_the_graph_of_given_entities_ties_these(engine: Clew) -> None:
