@@ -69,20 +69,6 @@ def test_a_table_names_what_was_left_out(in_process: Run, memory: Path) -> None:
     assert "malformed JSON" in done.stdout
 
 
-def test_a_database_is_taken_over(in_process: Run, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
-        connection.execute("CREATE TABLE entities (id INTEGER, name TEXT, type TEXT)")
-        connection.execute("CREATE TABLE relations (from_id INT, to_id INT, relation TEXT)")
-        connection.execute("INSERT INTO entities VALUES (1, 'Anna', 'person'), (2, 'Rome', '')")
-        connection.execute("INSERT INTO relations VALUES (1, 2, 'livesIn')")
-        connection.commit()
-    done = in_process("import", "memory.db")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "2 entities, 0 observations, 1 relation new, 0 skipped\n"
-    shown = json.loads(in_process("entity", "show", "Anna", "--json").stdout)
-    assert [r["relation"] for r in shown["relations"]] == ["lives_in"]
-
-
 def test_what_another_memory_knew_beside_is_kept(in_process: Run, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
         connection.executescript("""

@@ -304,9 +304,6 @@ def test_an_interrupted_copy_says_so_and_goes_on(
     assert in_process("check", "--store", "there").returncode == 0
 
 
-# --- `clew audit`: what was changed through tools.
-
-
 # --- `clew index --watch` as a process: what changes is indexed, what vanishes is dropped.
 
 

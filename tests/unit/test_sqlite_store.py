@@ -8,7 +8,7 @@ import re
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -28,7 +28,6 @@ from clew.errors import (
     StoreMismatchError,
 )
 from clew.stores.backend import Statement
-from clew.stores.relations import RelationRow, ends
 from clew.stores.sqlite.journal import SqliteAudit
 from clew.stores.sqlite.schema import SCHEMA_VERSION, make_tables
 from clew.stores.sqlite.store import SqliteStore, open_journal
@@ -409,41 +408,6 @@ def test_documents_that_come_and_go_in_any_order_leave_the_right_ends(
         store.close()
 
 
-def _fact(tail: int, dated: bool, start: int, stated: int | None) -> RelationRow:
-    since, until = f"{start}" if dated else None, f"{stated}" if stated else None
-    said = (0, 1, tail, 1, tail, "t", 1.0, False, 1.0, "{}", since, None, until, f"{start}")
-    return RelationRow(*said, None, 1, 0, "pattern")
-
-
-@given(
-    st.lists(
-        st.builds(
-            _fact,
-            st.integers(1, 5),
-            st.booleans(),
-            st.integers(100, 120),
-            st.none() | st.integers(100, 125),
-        ),
-        max_size=30,
-    )
-)
-def test_the_ends_of_many_facts_are_those_of_the_definition(facts: list[RelationRow]) -> None:
-    numbered = [fact._replace(id=i) for i, fact in enumerate(facts)]
-    assert {fact.id: end for fact, end in ends(numbered)} == {
-        fact.id: _earliest(fact, numbered) for fact in numbered
-    }
-
-
-def _earliest(fact: RelationRow, others: Iterable[RelationRow]) -> str | None:
-    tail, place = fact.to_entity_id, (fact.valid_from is not None, fact.start)
-    found = [
-        one.start
-        for one in others
-        if one.to_entity_id != tail and (one.valid_from is not None, one.start) > place
-    ]
-    return min([*found, *([fact.stated_until] if fact.stated_until else [])], default=None)
-
-
 def _shown(store: SqliteStore) -> list[int | None]:
     """The year in which each document's relation ends."""
     relations = store.chunk_relations(store.chunk_ids().tolist())
@@ -489,9 +453,6 @@ def test_documents_share_transactions(engine: clew.Clew) -> None:
 
 
 # --- What is older, or another store's, never takes the place of what is newer.
-
-
-T = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 def open_store(folder: Path) -> clew.Clew:
