@@ -225,12 +225,10 @@ async def test_an_assistant_keeps_and_finds_in_both_revisions(
         cwd=tmp_path,
     )
     async with Client(server, mode=revision) as client:
-        names = [tool.name for tool in (await client.list_tools()).tools]
         text = "The mill at Harrow Ford was built by Jonas Reed."
         kept = await client.call_tool("ingest_document", {"text": text, "title": "The mill"})
         found = await client.call_tool("search", {"query": "Who built the mill?"})
 
-    assert len(names) <= 14
     assert not kept.is_error, kept.content
     assert found.structured_content is not None
     assert [result["title"] for result in found.structured_content["results"]] == ["The mill"]
