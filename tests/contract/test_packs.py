@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ import clew.plugins.constitution
 import clew.plugins.papers
 from clew import Clew
 from clew.errors import InputError, NotFoundError
-from clew.packs import EnabledPacks
 from clew.plugins.papers.bibliography import read_bibtex
 from clew.settings import Settings, load_settings
 from tests.contract.pack_stores import open_with, pack_settings
@@ -424,14 +422,6 @@ def test_a_store_opens_where_its_pack_is_not_but_reads_nothing_without_it(
         assert store.packs.enabled() == []
 
     assert "there is no pack 'garden'" in caplog.text
-
-
-def test_packs_cross_to_another_process_by_name(example: Path) -> None:
-
-    data = pickle.dumps(EnabledPacks(("garden",), (example / "packs",)))
-
-    assert b"read_plants" not in data
-    assert ".plants" in pickle.loads(data).readers
 
 
 def test_documents_are_read_by_the_pack_in_a_worker(example: Path, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from clew.testing.conformance import (
     VectorIndexSuite,
     make_entry,
 )
+from clew.types import Ids, Scores
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.suites.communities import CommunityWriterSuite
 from tests.contract.suites.graph import (
@@ -45,9 +45,6 @@ from tests.contract.suites.times import (
     TimeIndexSuite,
     UsageLogSuite,
 )
-
-if TYPE_CHECKING:
-    from clew.types import Ids, Scores
 
 
 class OnSqlite:

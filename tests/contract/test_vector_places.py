@@ -4,7 +4,6 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import SecretStr
@@ -14,11 +13,9 @@ from clew.ports import VectorIndex
 from clew.settings import ChromaSettings, QdrantSettings
 from clew.stores.store import Store
 from clew.testing.conformance import EMBEDDER
+from tests.chroma_server import ChromaServer
 from tests.unit.qdrant_server import stand_in
 from tests.unit.vector_stores import OverSqlite, chroma_index, qdrant_index
-
-if TYPE_CHECKING:
-    from tests.chroma_server import ChromaServer
 
 pytest_plugins = ["tests.chroma_server"]
 

@@ -9,16 +9,13 @@ import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import clew as library_api
 from clew.search.pipeline import AUTO, STRATEGIES
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Library, Run
-
+from tests.e2e.conftest import Library, Run
 
 VERBS = {"demo", "index", "search", "documents", "show", "delete", "entity", "stats", "check"}
 

@@ -11,15 +11,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
 from clew.cli.commands.asking import ANSWER
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Run
-
+from tests.e2e.conftest import Run
 
 Docs: TypeAlias = Callable[..., tuple[int, str]]
 

@@ -14,7 +14,6 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
@@ -22,10 +21,7 @@ import pytest
 import clew as library_api
 from clew.cli.app import COMMANDS, GROUPS, _Commands
 from clew.cli.searching import FLAGS, TEXTS, read_plainly
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Library, Run
-
+from tests.e2e.conftest import Library, Run
 
 # --- cli start
 

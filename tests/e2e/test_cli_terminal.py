@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import pytest
 from hypothesis import given
@@ -22,11 +22,8 @@ from clew.cli.styled import StyledPage
 from clew.text import terms
 from clew.times import read_period
 from clew.types import PathStep
+from tests.e2e.conftest import Library
 from tests.security import terminal
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Library
-
 
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MARKED = re.compile(r"\x1b\[[\d;]*33m([^\x1b]+)\x1b")

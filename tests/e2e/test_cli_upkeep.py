@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx2
@@ -23,9 +22,6 @@ import clew
 from clew.testing.fakes import HashEmbedder
 from tests.content import content
 from tests.e2e.conftest import Library, Run
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Run
 
 ON_A_FULL_DISK = """
 set -e

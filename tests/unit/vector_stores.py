@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +12,8 @@ import pytest
 from clew.errors import StoreError
 from clew.plugins.chroma.remote import ChromaRemote
 from clew.plugins.qdrant.remote import QdrantRemote
+from clew.ports import VectorIndex
+from clew.settings import ChromaSettings, QdrantSettings
 from clew.stores.remote_vectors import SyncedIndex
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.state import COUNT_CHANGE
@@ -25,12 +26,7 @@ from clew.testing.conformance import (
     make_entry,
     make_vector,
 )
-
-if TYPE_CHECKING:
-    from clew.ports import VectorIndex
-    from clew.settings import ChromaSettings, QdrantSettings
-    from clew.stores.store import Store
-    from clew.types import Ids, Vector, Vectors
+from clew.types import Ids, Vector, Vectors
 
 
 class OverSqlite(VectorIndexSuite):
