@@ -134,10 +134,11 @@ def test_a_neighbourhood_holds_the_nearest(graph: EntityGraph, hops: int, limit:
 
 def test_each_search_follows_the_strongest_and_says_which_limit_it_met() -> None:
     few = Budget(entities=3)
-    for bounds, said in (
+    limits: list[tuple[dict[str, Any], str]] = [
         ({"limit": 3}, "the neighbourhood holds its nearest 3 entities only"),
         ({"hops": 2, "budget": few}, "the neighbourhood stopped after 3 entities"),
-    ):
+    ]
+    for bounds, said in limits:
         kept = neighbourhood(STAR, [0], **bounds)
         assert (kept.entities, kept.limits_hit) == ((7, 6, 5), (said,))
     chain = graph_of(30, [(i, i + 1, 1.0) for i in range(29)])
