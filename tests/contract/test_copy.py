@@ -460,16 +460,6 @@ def test_killed_in_the_middle_it_is_no_store_and_goes_on_where_it_was(
         assert rows_of(new) == rows_of(old)
 
 
-def test_a_namespace_that_holds_something_else_is_refused(
-    place: Place, source: Path, tmp_path: Path
-) -> None:
-    with place.store(tmp_path / "here") as store:
-        store.save(make_entry("mine", "My text."))
-        with pytest.raises(InputError, match=r"holds something else already; .*--to-namespace"):
-            to_server(source, place)
-        assert [d.source for d in store.documents()] == ["mine"]
-
-
 def test_there_must_be_something_to_copy(place: Place, tmp_path: Path) -> None:
     place.empty()
     with pytest.raises(InputError, match=r"there is no store .*--namespace"):

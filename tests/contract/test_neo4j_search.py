@@ -40,17 +40,9 @@ from tests.contract.neo4j_stores import OnNeo4j, Place, new_place
 from tests.contract.suites.communities import CommunityWriterSuite
 from tests.contract.suites.snapshots import NeighbourhoodSourceSuite, SnapshotSourceSuite
 
-
-class TestKeywords(OnNeo4j, KeywordIndexSuite):
-    pass
-
-
-class TestSnapshot(OnNeo4j, SnapshotSourceSuite):
-    pass
-
-
-class TestNeighbourhood(OnNeo4j, NeighbourhoodSourceSuite):
-    pass
+# A class of tests for each suite that asks for nothing but a store.
+for _suite in (KeywordIndexSuite, SnapshotSourceSuite, NeighbourhoodSourceSuite):
+    globals()[f"Test{_suite.__name__}"] = type(_suite.__name__, (OnNeo4j, _suite), {})
 
 
 class TestVectors(OnNeo4j, VectorIndexSuite):
@@ -144,9 +136,6 @@ class TestWhole(OnNeo4j):
             del counts["bytes"], counts["generation"]
         assert counted == expected
         assert counted["relations_ended"] == 3
-
-
-# --- What Neo4j is asked, and how often.
 
 
 # --- How the server answers what documents, times and names ask of it: from indexes, never a
