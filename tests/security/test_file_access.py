@@ -108,16 +108,6 @@ def mills(served: Settings) -> Iterator[Caller]:
 PATHS = ("clew.toml", "secret.md", ".", "store", "files/mills/letter.md", "/etc/passwd", "~", "")
 
 
-def test_a_served_caller_has_no_files(here: Path) -> None:
-    caller = Caller(settings_of(here))
-    for path in PATHS:
-        told = caller.give(path)
-        assert re.search("no folder is open to you here|exactly one of", told["error"])
-        assert str(here) not in told["error"]
-    assert caller.sources() == []
-    caller.engine.close()
-
-
 async def test_a_real_server_gives_its_settings_to_nobody(tmp_path: Path) -> None:
     """Whoever may write asks for `clew.toml`, by every name of it that they can think of."""
     headers = let_in(tmp_path, "notes")
@@ -126,10 +116,11 @@ async def test_a_real_server_gives_its_settings_to_nobody(tmp_path: Path) -> Non
             httpx2.AsyncClient(headers=headers, timeout=30) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
-            for path in ("clew.toml", "./clew.toml", str(tmp_path / "clew.toml"), "."):
+            for path in (*PATHS, "./clew.toml", str(tmp_path / "clew.toml")):
                 result = await client.call_tool("ingest_document", {"path": path})
                 assert result.is_error
-                assert "no folder is open to you here" in str(result)
+                assert re.search("no folder is open to you here|exactly one of", str(result))
+                assert str(tmp_path) not in str(result).replace(path or "?", "…")
 
 
 @pytest.mark.parametrize("root", ["/srv/documents", "{namespace}", "files/{namespace}"])
