@@ -98,12 +98,12 @@ ATTACKS: tuple[tuple[str, str, Callable[[Path], str]], ...] = (
     (
         "worker",
         "documents that hang, unfold or crash their reader; kills, signals, restarts",
-        checked(*(f"{_TESTS}/test_isolation{which}.py" for which in ("", "_processes", "_same"))),
+        checked(f"{_TESTS}/test_isolation.py"),
     ),
     (
         "access",
         "files: paths, links, races, the settings and the store as documents",
-        checked(f"{_TESTS}/test_file_access.py", f"{_TESTS}/test_private_files.py"),
+        checked(f"{_TESTS}/test_file_access.py"),
     ),
     (
         "access",
@@ -142,7 +142,7 @@ ATTACKS: tuple[tuple[str, str, Callable[[Path], str]], ...] = (
     (
         "damage",
         "processes that are killed while they index, copy, reindex and work on jobs",
-        checked("tests/e2e/test_killed.py", "tests/e2e/test_copy_killed.py"),
+        checked("tests/e2e/test_killed.py", "tests/e2e/test_power_loss.py"),
     ),
     (
         "terminal",

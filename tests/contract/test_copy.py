@@ -1,19 +1,31 @@
+"""A store is copied whole: a sound store with the same rows and answers."""
+
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
+from itertools import product
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
+from neo4j import GraphDatabase
 
 from clew.engine.maintenance import copy, copy_store
-from clew.errors import InputError, StoreError
-from clew.settings import load_settings
-from clew.stores.backend import CopyReport, Header, Mark, Table
+from clew.errors import InputError, StoreError, StoreMismatchError
+from clew.plugins.neo4j.backend import page_query
+from clew.plugins.neo4j.connection import SCHEMA_VERSION
+from clew.settings import Neo4jSettings, load_settings
+from clew.stores.backend import SHAPES, CopyReport, Header, Mark, Table
 from clew.stores.backend import WholeRow as Row
 from clew.stores.communities import Communities
 from clew.stores.sqlite.journal import SqliteAudit, SqliteJobs
-from clew.stores.sqlite.store import SqliteStore, open_for_copying
+from clew.stores.sqlite.store import SqliteStore, open_for_copying, open_journal
 from clew.stores.store import StoreCopy
 from clew.stores.vectors import VectorMatrix
 from clew.testing.conformance import make_entry
@@ -24,10 +36,12 @@ from tests.contract.copies import (
     fill,
     interrupt_at,
     remembered,
+    rows_of,
     sqlite_copy,
     sqlite_store,
     tables_of,
 )
+from tests.contract.neo4j_stores import Place, new_place
 from tests.contract.suites.communities import make_changes
 
 
@@ -306,3 +320,234 @@ def test_a_row_that_is_lost_is_told(source: Path, tmp_path: Path, table: Table) 
         copy_store(read, target)
     with pytest.raises(StoreError, match="unfinished copy"):
         SqliteStore(tmp_path / "target")
+
+
+# --- To and from a real Neo4j server.
+
+
+_PROCESS = """
+import json, sys, time
+from pathlib import Path
+import clew.engine.maintenance as copying
+from clew.settings import Neo4jSettings
+from clew.stores.store import StoreCopy
+from clew.plugins.neo4j import store as on_server
+from clew.stores.sqlite import store as in_file
+
+copying._ROWS = copying._ROWS_WITH_VECTORS = 3
+
+def progress(step, done, total):
+    print(step, done, flush=True)
+
+folder, address, namespace, local, waits = sys.argv[1:]
+settings = Neo4jSettings.model_validate(json.load(sys.stdin))
+source = StoreCopy(in_file.open_for_copying(Path(folder)))
+backend = on_server.open_backend(address, settings, namespace, Path(local), make=True)
+print("opened", flush=True)
+if waits == "waits":
+    time.sleep(600)
+copying.copy_store(source, StoreCopy(backend), progress=progress)
+"""
+
+
+@pytest.fixture(scope="module")
+def neo4j_made(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[Place]:
+    with new_place(neo4j_address, neo4j_settings) as place:
+        yield place
+
+
+@pytest.fixture
+def place(neo4j_made: Place) -> Iterator[Place]:
+    """An empty namespace on the server."""
+    try:
+        yield neo4j_made
+    finally:
+        neo4j_made.empty()
+
+
+def to_server(source: Path, place: Place) -> CopyReport:
+    with sqlite_copy(source) as read, place.copy(source.parent / "here") as written:
+        return copy_store(read, written)
+
+
+def from_server(place: Place, target: Path) -> CopyReport:
+    with (
+        place.copy(target.parent / "here", make=False) as read,
+        sqlite_copy(target) as written,
+    ):
+        return copy_store(read, written)
+
+
+def test_there_and_back_is_equal(place: Place, source: Path, tmp_path: Path) -> None:
+    there = to_server(source, place)
+    back = from_server(place, tmp_path / "back")
+    assert there.tables == back.tables
+    assert tables_of(tmp_path / "back") == tables_of(source)
+    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
+        assert rows_of(new) == rows_of(old)
+        assert remembered(new.header()) == remembered(old.header())
+        assert new.header().communities == new.header().generation > old.header().generation
+    with sqlite_store(source) as first, sqlite_store(tmp_path / "back") as last:
+        assert_same_answers(first, last)
+        assert last.check().problems == ()
+
+
+def test_the_copy_on_the_server_answers_the_same_and_goes_on_the_same_way(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    to_server(source, place)
+    with sqlite_store(source) as old, place.store(tmp_path / "here") as new:
+        assert_same_answers(old, new)
+        before, after = Communities(old.backend), Communities(new.backend)
+        assert after.communities() == before.communities()
+        assert after.report_bases() == before.report_bases()
+        assert after.topics() == before.topics()
+        assert after.topic_chunks([1, 2, 3]).tolist() == before.topic_chunks([1, 2, 3]).tolist()
+        for store in (old, new):
+            store.save(make_entry("more", "Gil Ruud met Ada Morn.", names=["Gil Ruud", "Ada Morn"]))
+            store.delete([d.id for d in store.documents() if d.source == "letter 2021"])
+        assert new.check().problems == ()
+        assert new.chunk_ids().tolist() == old.chunk_ids().tolist()
+        assert new.aliases() == old.aliases()
+
+
+def kill_copy(source: Path, place: Place, local: Path, *, lines: int) -> None:
+    """Copy in a process that is killed after so many batches; with 0, before it begins."""
+    login = {"user": place.settings.user, "password": place.settings.password.get_secret_value()}
+    command = [str(source), place.address, place.namespace, str(local), "" if lines else "waits"]
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROCESS, *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(login))
+        process.stdin.close()
+        assert process.stdout.readline() == "opened\n"
+        for _ in range(lines):
+            assert process.stdout.readline().startswith("copy")
+        process.send_signal(signal.SIGKILL)
+
+
+def test_killed_before_it_began_the_target_says_that_it_is_unfinished(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    kill_copy(source, place, tmp_path / "here", lines=0)
+    with (
+        pytest.raises(StoreError, match="a copy that was interrupted before it began; repeat"),
+        place.store(tmp_path / "here"),
+    ):
+        pass
+    assert to_server(source, place).written > 90
+    with place.store(tmp_path / "here") as store:
+        assert store.check().problems == ()
+
+
+def test_killed_in_the_middle_it_is_no_store_and_goes_on_where_it_was(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    for lines in (5, 9):
+        kill_copy(source, place, tmp_path / "here", lines=lines)
+    unfinished = r"is an unfinished copy of .*finish it with `clew copy"
+    with pytest.raises(StoreError, match=unfinished), place.store(tmp_path / "here"):
+        pass
+    report = to_server(source, place)
+    assert report.resumed
+    assert 0 < report.written < sum(table.rows for table in report.tables)
+    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
+        assert rows_of(new) == rows_of(old)
+
+
+def test_there_must_be_something_to_copy(place: Place, tmp_path: Path) -> None:
+    place.empty()
+    with pytest.raises(InputError, match=r"there is no store .*--namespace"):
+        from_server(place, tmp_path / "target")
+
+
+def test_who_writes_to_a_server_waits_while_it_is_read(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    to_server(source, place)
+    with (
+        place.store(tmp_path / "there") as store,
+        place.copy(tmp_path / "here") as read,
+        sqlite_copy(tmp_path / "target") as written,
+    ):
+        writer = Thread(target=store.save, args=[make_entry("more", "Text.")])
+        waiting = []
+
+        def write(step: str, done: int, total: int | None) -> None:
+            if writer.ident is None:
+                writer.start()
+            waiting.append(writer.is_alive())
+
+        copy_store(read, written, progress=write)
+        assert all(waiting)
+        writer.join()
+        assert [d.source for d in store.documents(origin="more")] == ["more"]
+    assert tables_of(tmp_path / "target") == tables_of(source)
+
+
+def test_settings_name_the_places(place: Place, source: Path, tmp_path: Path) -> None:
+    logs_in = {"neo4j": {**place.settings.model_dump(), "local": tmp_path / "local"}}
+    here = load_settings(store=source.parent, namespace=source.name, **logs_in)
+    there = load_settings(store=place.address, namespace=place.namespace, **logs_in)
+    edited = {"entity_id": 1, "was": {"name": "Bo", "entity_type": "person"}}
+    kept = []
+    # What is the same already stays as it is, with its ways back.
+    for is_new in (True, False):
+        with closing(open_journal(there.folder, 1)) as journal:
+            log = SqliteAudit(journal)
+            log.keep_undo(log.record("local", "edit_entity", {}), edited)
+        assert (copy(here, there).written > 90) == is_new
+        with closing(open_journal(there.folder, 1)) as journal:
+            kept.append([entry.undo is not None for entry in SqliteAudit(journal).entries()])
+    assert kept == [[False], [True, False]]
+    assert copy(there, here).written == 0
+
+
+def test_a_page_is_read_in_the_order_of_an_index(place: Place, source: Path) -> None:
+    to_server(source, place)
+    password = place.settings.password.get_secret_value()
+    auth = (place.settings.user, password) if password else None
+    with GraphDatabase.driver(place.address, auth=auth) as driver:
+        for table, first in product(SHAPES.keys() - {"rules", "partition"}, (True, False)):
+            after = None if first else (1,) * len(SHAPES[table].key)
+            done = driver.execute_query(
+                f"EXPLAIN {page_query(table, after)}", namespace=place.namespace, key=after, limit=9
+            )
+            steps = _steps(done.summary.plan or {})
+            assert any("IndexSeek" in step for step in steps), (table, steps)
+            assert not {"Top", "Sort"} & set(steps) or table == "aliases", (table, steps)
+            assert not any("Scan" in step for step in steps), (table, steps)
+
+
+def _steps(plan: dict[str, Any]) -> list[str]:
+    below = [step for child in plan.get("children", ()) for step in _steps(child)]
+    return [plan["operatorType"].partition("@")[0], *below]
+
+
+def test_a_process_of_an_older_version_writes_nothing_into_a_newer_schema(
+    place: Place, tmp_path: Path
+) -> None:
+    def move(by: int) -> None:
+        with place.database() as newer:
+            query = "MATCH (v:ClewSchema) SET v.version = v.version + $by"
+            newer.write(lambda: newer.rows(query, by=by))
+
+    one, two = make_entry("one", "Ada Morn sings."), make_entry("two", "Brida Kall sails.")
+    refused = rf"{SCHEMA_VERSION + 1}.*{SCHEMA_VERSION}.*another version of Clew"
+    with place.store(tmp_path) as store:
+        store.save(one)
+        move(1)
+        try:
+            for saving in (nullcontext(), store.batch(), store.beside_others(1)):
+                with pytest.raises(StoreMismatchError, match=refused), saving:
+                    store.save(two)
+        finally:
+            move(-1)
+        assert [document.source for document in store.documents()] == ["one"]
+        store.save(two)
+        assert len(store.documents()) == 2

@@ -359,31 +359,21 @@ any_steps: st.SearchStrategy[list[Step]] = st.lists(
 )
 
 
-# --- neo4j documents
-
-
-class TestDocuments(OnNeo4j, DocumentStoreSuite):
-    pass
-
-
-class TestFilters(OnNeo4j, FilterSuite):
-    pass
-
-
-class TestLineage(OnNeo4j, LineageSuite):
-    pass
-
-
-class TestNames(OnNeo4j, NamesSuite):
-    pass
-
-
-class TestTimes(OnNeo4j, TimeIndexSuite):
-    pass
-
-
-class TestUsage(OnNeo4j, UsageLogSuite):
-    pass
+# A class of tests for each suite that asks for nothing but a store.
+for _suite in (
+    DocumentStoreSuite,
+    FilterSuite,
+    LineageSuite,
+    NamesSuite,
+    TimeIndexSuite,
+    UsageLogSuite,
+    GraphStoreSuite,
+    RelationTimesSuite,
+    ManualGraphSuite,
+    ExtractionLogSuite,
+    PassageRecordsSuite,
+):
+    globals()[f"Test{_suite.__name__}"] = type(_suite.__name__, (OnNeo4j, _suite), {})
 
 
 # --- what the two stores show of the same documents ---------------------------------------
@@ -623,26 +613,7 @@ def test_another_schema_is_refused(
             database.define("MATCH (s:ClewSchema) SET s = {name: 'store', version: 1}")
 
 
-# --- neo4j graph
-
-
 _EMPTY = "MATCH (n) WHERE n.namespace = $namespace AND NOT n:ClewStore DETACH DELETE n"
-
-
-class TestGraph(OnNeo4j, GraphStoreSuite):
-    pass
-
-
-class TestRelationTimes(OnNeo4j, RelationTimesSuite):
-    pass
-
-
-class TestWriting(OnNeo4j, ManualGraphSuite):
-    pass
-
-
-class TestReadings(OnNeo4j, ExtractionLogSuite):
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -830,10 +801,6 @@ def replies_steps(store: Neo4jStore | SqliteStore) -> list[object]:
 
 
 # --- The store on Neo4j read in one look, and with its vectors in Qdrant.
-
-
-class TestRecords(OnNeo4j, PassageRecordsSuite):
-    pass
 
 
 class TestNamespaces(OnNeo4j):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -125,19 +124,6 @@ def by_one(place: Place, folder: Path, entries: Sequence[IndexedDocument]) -> di
         for entry in entries:
             store.save(linked(store, entry))
         return content(store)
-
-
-def test_four_workers_at_once_save_what_one_saves(
-    stores: list[Neo4jStore], other_place: Place, tmp_path: Path
-) -> None:
-    chance, entries = random.Random(3), documents()
-    chance.shuffle(entries)
-    with ThreadPoolExecutor(len(stores)) as pool:
-        shards = [entries[n :: len(stores)] for n in range(len(stores))]
-        done = [pool.submit(save_as, s, n, shards[n - 1]) for n, s in enumerate(stores, 1)]
-        for each in done:
-            each.result(timeout=300)
-    assert content(stores[0]) == by_one(other_place, tmp_path / "one", documents())
 
 
 def test_what_two_could_not_see_of_each_other_is_settled(

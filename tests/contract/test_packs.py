@@ -1,19 +1,353 @@
-"""Packs by the worked example of docs/packs.md, on each back end."""
+"""The packs on each back end, first `papers`: what a bibliography states, what it answers."""
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fpdf import FPDF
 
+import clew.plugins.constitution
+import clew.plugins.papers
 from clew import Clew
-from clew.errors import InputError, NotFoundError, SettingsError
-from clew.packs import EnabledPacks
+from clew.errors import InputError, NotFoundError
+from clew.plugins.papers.bibliography import read_bibtex
 from clew.settings import Settings, load_settings
 from tests.contract.pack_stores import open_with, pack_settings
+
+CORPUS = Path(clew.plugins.papers.__file__).parent / "corpus"
+BERT = "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding"
+ATTENTION = "Attention Is All You Need"
+
+
+ROBERTA = "RoBERTa: A Robustly Optimized BERT Pretraining Approach"
+ALBERT = "ALBERT: A Lite BERT for Self-supervised Learning of Language Representations"
+DENSE = "Dense Passage Retrieval for Open-Domain Question Answering"
+ELMO = "Deep Contextualized Word Representations"
+GPT = "Improving Language Understanding by Generative Pre-Training"
+QLORA = "QLoRA: Efficient Finetuning of Quantized Language Models"
+QUESTIONS = [
+    "What papers built on BERT?",
+    "How did attention evolve from 2017 to 2022?",
+    "Compare BERT and LLaMA",
+    "What is LoRA?",
+    "What improvements were made after 2020?",
+]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "neo4j"])
+def library(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Clew]:
+    folder = tmp_path_factory.mktemp("papers")
+    boost = {"fields": {"citations": 0.2}, "importance": 0.1}
+    with (
+        pack_settings(request, request.param, folder, boost=boost) as settings,
+        open_with(settings, ["papers"]) as store,
+    ):
+        report = store.index([CORPUS])
+        assert (report.added, report.skipped) == (41, ())
+        yield store
+
+
+def related(store: Clew, name: str, relation: str, direction: str) -> set[str]:
+    entity = store.entities.get(name)
+    call = {"entity_id": entity.id, "relation_type": relation, "direction": direction, "limit": 50}
+    found = store.tools.call("get_entity_neighbors", call).content["neighbors"]
+    return {one["neighbor_name"] for one in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "relation", "direction", "expected"),
+    [
+        # from BibTeX by key, from JSON by title
+        ("BERT", "cites", "inbound", {ROBERTA, DENSE}),
+        ("BERT", "cites", "outbound", {ATTENTION, ELMO, GPT}),
+        # what precedes follows from citation and year
+        ("BERT", "precedes", "outbound", {ALBERT}),
+        ("BERT", "precedes", "inbound", {ATTENTION}),
+        ("BERT", "written_by", "outbound", {"Jacob Devlin"}),
+        # what builds on and improves is read from the words
+        ("LoRA", "builds_on", "inbound", {QLORA}),
+        ("LLaMA", "improves", "outbound", {"GPT-3"}),
+        ("BERT", "evaluated_on", "outbound", {"GLUE"}),
+    ],
+)
+def test_papers_are_related(
+    library: Clew, name: str, relation: str, direction: str, expected: set[str]
+) -> None:
+    found = related(library, name, relation, direction)
+    assert found >= expected
+    if relation == "precedes":
+        assert ROBERTA not in found  # the same year
+
+
+def test_a_paper_goes_by_its_short_name_and_its_identifiers(library: Clew) -> None:
+    named = [library.entities.get(name) for name in ("BERT", "10.18653/v1/n19-1423", BERT)]
+
+    assert {(one.name, one.entity_type) for one in named} == {(BERT, "paper")}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_questions_are_answered_in_the_shape_of_the_contract(
+    library: Clew, question: str
+) -> None:
+    found = library.search(question).to_dict()
+
+    assert set(found) >= {"query", "strategy", "reason", "graph_entities", "temporal_info"}
+    assert found["results"]
+    for one in found["results"]:
+        assert set(one) >= {"id", "text", "metadata", "score", "scores", "source", "graph_context"}
+        assert one["metadata"]["entity_type"] == "paper"
+        assert min(one["scores"]["citations"], one["scores"]["importance"]) >= 0
+        assert max(one["scores"]["citations"], one["scores"]["importance"]) <= 1
+
+
+@pytest.mark.parametrize(
+    "question", ["Compare BERT and LLaMA", "What is the difference between BERT and LLaMA?"]
+)
+def test_a_comparison_of_two_papers_begins_with_both(library: Clew, question: str) -> None:
+    found = library.search(question)
+
+    assert {hit.chunk.title for hit in found.hits[:2]} == {
+        BERT,
+        "LLaMA: Open and Efficient Foundation Language Models",
+    }
+    assert found.answered, "what tells one side helps to answer"
+
+
+def test_a_timeline_tells_more_of_a_paper_than_its_year(library: Clew) -> None:
+    call = {"query": "How did attention evolve from 2017 to 2022?", "top_k": 10}
+    parts = library.tools.call("query_documents", call).content["context"]["parts"]
+    (timeline,) = [part["text"] for part in parts if part["text"].startswith("[1] In order")]
+
+    assert ATTENTION in timeline
+    assert not re.findall(r": (?:Year: )?\d{4} \(", timeline)
+
+
+def test_a_development_is_told_by_its_periods_and_what_precedes_what(library: Clew) -> None:
+    found = library.search("How did attention evolve from 2017 to 2022?", limit=30)
+    stated = [part.text for part in found.context.parts if part.kind == "timeline"]
+    pairs = re.findall(r"- (.+) \((\d{4})\) precedes (.+) \((\d{4})\)", stated[0])
+    after = related(library, ATTENTION, "precedes", "outbound")
+
+    assert len(pairs) > 3
+    assert [pair for pair in pairs if pair[1] >= pair[3]] == []
+    assert pairs == sorted(pairs, key=lambda pair: pair[1])
+    assert {pair[2] for pair in pairs if pair[0] == ATTENTION} <= after
+    assert found.temporal is not None
+    periods = [period for period, _ in found.temporal.timeline]
+    assert len(periods) > 2
+    assert periods == sorted(periods)
+
+
+def test_what_is_found_is_listed_with_its_citations_and_as_bibtex(library: Clew) -> None:
+    arguments = {"query": "BERT", "where": ["year<2020"], "limit": 8}
+    graph = library.tools.call("papers_list", {**arguments, "format": "graph"}).content
+    written = library.tools.call("papers_list", {**arguments, "format": "bibtex"}).content["bibtex"]
+    again, failed = read_bibtex(written)
+    edges = {(one["from"], one["relation"], one["to"]) for one in graph["citations"]}
+    ends = {end for head, _, tail in edges for end in (head, tail)}
+    (bert,) = (paper for paper in again if paper.title == BERT)
+
+    assert (ROBERTA, "builds_on", BERT) in edges
+    assert failed == []
+    assert ends <= {paper.title for paper in again} == {one["title"] for one in graph["papers"]}
+    assert bert.authors == ("Jacob Devlin", "Ming-Wei Chang", "Kenton Lee", "Kristina Toutanova")
+    assert (bert.year, bert.identifiers[0]) == (2019, "10.18653/v1/n19-1423")
+
+
+def test_without_a_question_the_most_cited_papers_are_listed(library: Clew) -> None:
+    found = library.tools.call("papers_list", {"limit": 2}).content["papers"]
+
+    assert [one["title"] for one in found] == [ATTENTION, BERT]
+
+
+@pytest.fixture(params=["sqlite", "neo4j"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Clew]:
+    with (
+        pack_settings(request, request.param, tmp_path) as settings,
+        open_with(settings, ["papers"]) as store,
+    ):
+        yield store
+
+
+def test_a_paper_as_pdf_tells_what_it_cites(empty: Clew, tmp_path: Path) -> None:
+    write_pdf(tmp_path / "paper.pdf")
+    empty.index([tmp_path / "paper.pdf"])
+    (paper,) = empty.documents.list()
+
+    assert paper.title == "Walking Graphs to Find Passages"
+    assert (paper.metadata["year"], paper.metadata["doi"]) == (2023, "10.1000/graphs.2023")
+    assert related(empty, paper.title, "written_by", "outbound") == {"Ada Morn", "Bo Lund"}
+    assert related(empty, paper.title, "cites", "outbound") == {
+        "Attention is all you need",
+        "Dense passage retrieval for open-domain question answering",
+    }
+
+
+def write_pdf(path: Path) -> None:
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=11)
+    pdf.add_page()
+    for size, text in [
+        (18, "Walking Graphs to Find Passages"),
+        (11, "Ada Morn, Bo Lund"),
+        (9, "Vell University, 2023. doi:10.1000/graphs.2023"),
+        (12, "Abstract"),
+        (11, "We walk a graph of entities. " * 8 + "The walk builds on personalised PageRank."),
+        (12, "1 Introduction"),
+        (11, "Passages that answer a question often share no word with it. " * 12),
+        (12, "References"),
+        (11, "[1] A. Vaswani, N. Shazeer, et al. Attention is all you need. In NIPS, 2017."),
+        (
+            11,
+            "[2] V. Karpukhin and B. Oguz. Dense passage retrieval for open-domain question"
+            " answering. In EMNLP, 2020.",
+        ),
+    ]:
+        pdf.set_font_size(size)
+        pdf.multi_cell(0, size * 0.6, text, new_x="LMARGIN", new_y="NEXT")
+        pdf.ln(3)
+    pdf.output(str(path))
+
+
+# --- The pack `constitution`: chains, conflicts, checks and coverage.
+
+
+ARTICLES = Path(clew.plugins.constitution.__file__).parent / "corpus"
+GOAL = "Delete raw interviews after a year"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "neo4j"])
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Clew]:
+    folder = tmp_path_factory.mktemp("constitution")
+    with (
+        pack_settings(request, request.param, folder) as settings,
+        open_with(settings, ["constitution"]) as opened,
+    ):
+        report = opened.index([ARTICLES])
+        assert (report.added, report.skipped) == (41, ())
+        yield opened
+
+
+def call(store: Clew, tool: str, **arguments: object) -> dict[str, Any]:
+    found = store.tools.call(tool, arguments)
+    assert found.content["success"], found.content
+    return dict(found.content)
+
+
+def first(store: Clew, query: str, **arguments: object) -> dict[str, Any]:
+    return dict(call(store, "constitution_search", query=query, **arguments)["results"][0])
+
+
+def test_a_goal_is_found_with_its_whole_chain_and_the_confidence_along_it(store: Clew) -> None:
+    found = first(store, "delete raw interviews", layer="goal")
+
+    (value,) = found["chain"]["values"]
+    assert found["name"] == GOAL
+    assert [(one["name"], one["confidence"]) for one in found["chain"]["principles"]] == [
+        ("Collect no more than is needed", 0.85)
+    ]
+    assert value["confidence"] == pytest.approx(0.9 * 0.85)
+    assert value["path"] == f"Privacy ▸ Collect no more than is needed ▸ {GOAL}"
+    assert found["provenance"]["source"].endswith(f"#goal:{GOAL.lower()}")
+    assert [(one["name"], one["kind"], one["strength"]) for one in found["related"]] == [
+        ("Archive everything for replication", "conflicts", 0.9)
+    ]
+
+
+def test_a_value_is_found_with_all_below_it(store: Clew) -> None:
+    chain = first(store, "Honesty rely on what we say", layer="value")["chain"]
+
+    assert {one["name"] for one in chain["principles"]} == {
+        "Say what is known and what is not",
+        "Correct mistakes in the open",
+    }
+    assert len(chain["goals"]) == 4
+    assert chain["goals"][0]["confidence"] == pytest.approx(0.95 * 0.9)
+
+
+def test_the_parts_of_the_context_keep_to_their_budgets(store: Clew) -> None:
+    wide = call(store, "constitution_search", query="data", limit=10)
+    tight = call(store, "constitution_search", query="data", limit=10, hierarchy_tokens=40)
+    parts = {one["kind"]: one for one in tight["context"]["parts"]}
+
+    assert {one["kind"] for one in wide["context"]["parts"]} == {"elements", "hierarchy", "related"}
+    assert parts["hierarchy"]["tokens"] <= 40
+    assert tight["notes"]
+
+
+def test_the_words_of_a_question_choose_the_layer(store: Clew) -> None:
+    asked = call(store, "constitution_search", query="Which value forbids to keep interviews?")
+    why = call(store, "constitution_search", query="Why do we delete interviews?")
+
+    assert {one["entity_type"] for one in asked["results"]} == {"value"}
+    assert {one["entity_type"] for one in why["results"]} <= {"value", "principle"}
+    assert "value" in asked["reason"]
+
+
+def test_an_older_version_is_asked_by_its_day(store: Clew) -> None:
+    then = first(store, "Privacy personal data", layer="value", as_of="2020-05-01")
+    now = first(store, "Privacy what people entrust stays theirs", layer="value")
+
+    assert (then["name"], then["fields"]["priority"]) == ("Privacy (version 1)", 6)
+    assert (now["name"], now["fields"]["priority"]) == ("Privacy", 9)
+
+
+def test_a_check_says_what_a_text_touches_and_what_it_denies(store: Clew) -> None:
+    text = "We never delete raw interviews after a year. We use free licences."
+    found = call(store, "constitution_check", text=text)
+    touched = {one["name"]: one["sentence"] for one in found["touches"]}
+    denied = {one["name"]: one["why"] for one in found["conflicts"]}
+    followed = call(store, "constitution_check", text="We delete raw interviews after a year.")
+    conflicts = {one["name"]: one["why"] for one in followed["conflicts"]}
+
+    assert touched[GOAL] == "We never delete raw interviews after a year."
+    assert "Use free licences" in touched
+    assert "“never”" in denied[GOAL]
+    assert "Use free licences" not in denied
+    # What conflicts with what a text follows is named.
+    assert GOAL in conflicts["Archive everything for replication"]
+
+
+def test_a_check_compares_with_the_sentence_that_the_text_is_about(tmp_path: Path) -> None:
+    """A reason that holds a "not" makes no prohibition of a duty."""
+    (tmp_path / "duty.yaml").write_text(
+        "values:\n  - name: Honesty\n    principles:\n      - name: Tell customers about defects\n"
+        "        rationale: Those who learn of them from others do not come back.\n"
+    )
+    with open_with(clew.load_settings(store=tmp_path / "duty"), ["constitution"]) as store:
+        store.index([tmp_path / "duty.yaml"])
+        denied = call(store, "constitution_check", text="We do not tell customers about defects.")
+        followed = call(store, "constitution_check", text="We tell customers about defects.")
+
+    assert [one["name"] for one in denied["conflicts"]] == ["Tell customers about defects"]
+    assert followed["conflicts"] == []
+
+
+def never_met(store: Clew) -> set[str]:
+    layers = call(store, "constitution_coverage")["layers"]
+    return {name for layer in layers for name in layer["never"]}
+
+
+def test_a_recorded_conversation_counts_for_coverage(store: Clew) -> None:
+    before = never_met(store)
+    call(store, "constitution_record", text="From now on we label all bottles.", title="Lab talk")
+    talks = store.documents.list(["entity_type=conversation"])
+
+    assert "Label all bottles" in before - never_met(store)
+    assert GOAL not in before
+    assert "Lab talk" in {one.title for one in talks}
+
+
+# --- The worked example of docs/packs.md.
+
 
 PAGE = Path(__file__).parents[2] / "docs" / "packs.md"
 BLOCK = re.compile(r"^```\w+ (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -90,14 +424,6 @@ def test_a_store_opens_where_its_pack_is_not_but_reads_nothing_without_it(
     assert "there is no pack 'garden'" in caplog.text
 
 
-def test_packs_cross_to_another_process_by_name(example: Path) -> None:
-
-    data = pickle.dumps(EnabledPacks(("garden",), (example / "packs",)))
-
-    assert b"read_plants" not in data
-    assert ".plants" in pickle.loads(data).readers
-
-
 def test_documents_are_read_by_the_pack_in_a_worker(example: Path, tmp_path: Path) -> None:
     settings = load_settings(
         store=tmp_path, packs={"folders": (example / "packs",)}, limits={"isolation": "process"}
@@ -123,12 +449,3 @@ def test_a_pack_that_fails_to_load_says_why(tmp_path: Path) -> None:
     settings = load_settings(store=tmp_path, packs={"folders": (tmp_path / "packs",)})
     with open_with(settings) as store, pytest.raises(InputError, match="nothing_of_that_name"):
         store.packs.enable("broken")
-
-
-def test_a_file_beside_a_store_cannot_name_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "clew.toml").write_text('[packs]\nfolders = ["packs"]\n')
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SettingsError, match="CLEW_PACKS__FOLDERS"):
-        load_settings()

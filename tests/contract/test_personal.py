@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -16,10 +16,8 @@ from clew import Clew
 from clew.plugins.neo4j.connection import entity_index, entity_label
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder
+from clew.types import Vector
 from tests.contract.pack_stores import open_with, pack_settings
-
-if TYPE_CHECKING:
-    from clew.types import Vector
 
 CORPUS = Path(clew.plugins.personal.__file__).parent / "corpus"
 NOW = datetime(2024, 5, 22, 8, 0, tzinfo=ZoneInfo("Europe/Berlin"))

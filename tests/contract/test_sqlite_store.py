@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from clew.testing.conformance import (
     VectorIndexSuite,
     make_entry,
 )
+from clew.types import Ids, Scores
 from tests.contract.filter_suite import FilterSuite
 from tests.contract.suites.communities import CommunityWriterSuite
 from tests.contract.suites.graph import (
@@ -45,12 +45,6 @@ from tests.contract.suites.times import (
     TimeIndexSuite,
     UsageLogSuite,
 )
-
-if TYPE_CHECKING:
-    from clew.types import Ids, Scores
-
-
-# --- sqlite store
 
 
 class OnSqlite:
@@ -116,73 +110,51 @@ class TestVectors(OnSqlite, VectorIndexSuite):
         return VectorMatrix(store, tmp_path)
 
 
-# --- sqlite jobs
-
-
-@pytest.fixture
-def jobs_store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    yield store
-    assert store.check().problems == ()
-    store.close()
-
-
-class TestJobs(JobStoreSuite):
+class TestJobs(OnSqlite, JobStoreSuite):
     @pytest.fixture
-    def jobs(self, jobs_store: SqliteStore) -> SqliteJobs:
-        return SqliteJobs(jobs_store.database)
+    def jobs(self, store: SqliteStore) -> SqliteJobs:
+        return SqliteJobs(store.database)
+
+    def test_a_clock_that_goes_back_leaves_no_lease_of_a_day(
+        self, jobs: SqliteJobs, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = time.time
+        job, _ = jobs.submit("read", {}, description="")
+        monkeypatch.setattr(time, "time", lambda: real() + 24 * 3600)
+        lost = jobs.claim(15)
+        assert lost is not None
+        monkeypatch.setattr(time, "time", lambda: real() - 10)  # a clock that is put right a little
+        assert jobs.extend(job.id, lost.owner, 15)
+        monkeypatch.setattr(time, "time", lambda: real() - 20)
+        assert jobs.claim(15) is None
+        monkeypatch.setattr(time, "time", lambda: real() + 24 * 3600)
+        assert jobs.extend(job.id, lost.owner, 15)
+        monkeypatch.setattr(time, "time", real)
+        taken = jobs.claim(15)
+        assert taken is not None
+        assert (taken.id, taken.attempts) == (job.id, 2)
+        assert not jobs.finish(job.id, lost.owner)
+        assert jobs.finish(job.id, taken.owner)
+
+    def test_jobs_do_not_count_as_changes_of_what_is_searched(
+        self, store: SqliteStore, jobs: SqliteJobs
+    ) -> None:
+        before = store.generation()
+        job, _ = jobs.submit("read", {}, description="", lease_seconds=60)
+        jobs.plan(job.id, job.owner, ["a"])
+        jobs.settle(job.id, job.owner, {0: None})
+        jobs.finish(job.id, job.owner)
+        SqliteAudit(store.database).record("ann", "ingest_document", {})
+        assert store.generation() == before
 
 
-class TestAudit(AuditLogSuite):
+class TestAudit(OnSqlite, AuditLogSuite):
     @pytest.fixture
-    def log(self, jobs_store: SqliteStore) -> SqliteAudit:
-        return SqliteAudit(jobs_store.database)
+    def log(self, store: SqliteStore) -> SqliteAudit:
+        return SqliteAudit(store.database)
 
 
-def test_a_clock_that_goes_back_leaves_no_lease_of_a_day(
-    jobs_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jobs, real = SqliteJobs(jobs_store.database), time.time
-    job, _ = jobs.submit("read", {}, description="")
-    monkeypatch.setattr(time, "time", lambda: real() + 24 * 3600)
-    lost = jobs.claim(15)
-    assert lost is not None
-    monkeypatch.setattr(time, "time", lambda: real() - 10)  # a clock that is put right a little
-    assert jobs.extend(job.id, lost.owner, 15)
-    monkeypatch.setattr(time, "time", lambda: real() - 20)
-    assert jobs.claim(15) is None
-    monkeypatch.setattr(time, "time", lambda: real() + 24 * 3600)
-    assert jobs.extend(job.id, lost.owner, 15)
-    monkeypatch.setattr(time, "time", real)
-    taken = jobs.claim(15)
-    assert taken is not None
-    assert (taken.id, taken.attempts) == (job.id, 2)
-    assert not jobs.finish(job.id, lost.owner)
-    assert jobs.finish(job.id, taken.owner)
-
-
-def test_jobs_do_not_count_as_changes_of_what_is_searched(jobs_store: SqliteStore) -> None:
-    jobs, before = SqliteJobs(jobs_store.database), jobs_store.generation()
-    job, _ = jobs.submit("read", {}, description="", lease_seconds=60)
-    jobs.plan(job.id, job.owner, ["a"])
-    jobs.settle(job.id, job.owner, {0: None})
-    jobs.finish(job.id, job.owner)
-    SqliteAudit(jobs_store.database).record("ann", "ingest_document", {})
-    assert jobs_store.generation() == before
-
-
-# --- sqlite communities
-
-
-class TestCommunities(CommunityWriterSuite):
+class TestCommunities(OnSqlite, CommunityWriterSuite):
     @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[Store]:
-        store = SqliteStore(tmp_path, embedder=EMBEDDER)
-        yield store
-        assert store.check().problems == ()
-        store.close()
-
-    @pytest.fixture
-    def keeper(self, store: Store) -> Communities:
-        assert isinstance(store, SqliteStore)
+    def keeper(self, store: SqliteStore) -> Communities:
         return Communities(store.backend)

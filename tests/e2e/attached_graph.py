@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from neo4j import Driver, GraphDatabase
@@ -19,9 +18,7 @@ from clew.plugins.neo4j.mapping import GraphMapping
 from clew.settings import Neo4jSettings
 from clew.testing.fakes import HashEmbedder
 from clew.text import STOP_WORDS
-
-if TYPE_CHECKING:
-    from clew.types import Vector
+from clew.types import Vector
 
 FIRST = ("Ada", "Bo", "Cleo", "Dov", "Eva", "Finn", "Gil", "Hana")
 LAST = ("Morn", "Reed", "Quill", "Vos", "Lind")

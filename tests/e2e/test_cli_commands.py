@@ -9,19 +9,13 @@ import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import clew as library_api
 from clew.search.pipeline import AUTO, STRATEGIES
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Library, Run
-
-
-# --- cli commands
-
+from tests.e2e.conftest import Library, Run
 
 VERBS = {"demo", "index", "search", "documents", "show", "delete", "entity", "stats", "check"}
 
@@ -140,9 +134,6 @@ def test_finding_nothing_is_not_a_failure(in_process: Run) -> None:
 
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.endswith("Nothing found.\n")
-
-
-# --- stores
 
 
 # --- documents
@@ -305,9 +296,6 @@ def test_options_reach_the_strategies(in_process: Run, workshop: Library) -> Non
     assert "Jonas Weir — works_for → Sole Trust" in chain["context"]["text"]
 
 
-# --- time
-
-
 # --- shapes
 
 RESULT = {"query", "strategy", "reason", "results", "graph_entities", "temporal_info"} | {
@@ -356,9 +344,6 @@ def _check_hit(hit: dict[str, Any], text: str) -> None:
     origin = hit["provenance"]
     assert (origin["document"], origin["start"]) == (where["document"], where["char_start"])
     assert datetime.fromisoformat(origin["written_at"]).year in (2021, 2022, 2023, 2024)
-
-
-# --- what a person reads
 
 
 # --- confidence

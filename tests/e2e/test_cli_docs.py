@@ -11,18 +11,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
 from clew.cli.commands.asking import ANSWER
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Run
-
-
-# --- cli docs
-
+from tests.e2e.conftest import Run
 
 Docs: TypeAlias = Callable[..., tuple[int, str]]
 
@@ -58,14 +52,6 @@ def test_pages_are_written_then_current_then_stale(docs: Docs, tmp_path: Path) -
     assert stale == (1, "docs/cli.md is out of date; run: python scripts/docs.py\n")
 
 
-def test_pages_name_commands_and_settings(docs: Docs, tmp_path: Path) -> None:
-    docs()
-
-    assert "clew entity split [OPTIONS] ENTITY NAMES..." in (tmp_path / "docs/cli.md").read_text()
-    assert "`CLEW_SPLIT__CHUNK_TOKENS`" in (tmp_path / "docs/settings.md").read_text()
-    assert "- `entity_id` (integer, required): " in (tmp_path / "docs/tools.md").read_text()
-
-
 def test_versions_must_agree(docs: Docs, tmp_path: Path) -> None:
     docs()
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.0.9"\n')
@@ -84,8 +70,7 @@ def test_versions_must_agree(docs: Docs, tmp_path: Path) -> None:
 # --- The examples of docs/asking.md and the README's demo, run as they stand there.
 
 
-CHECKOUT = Path(__file__).parents[2]
-PAGE = (CHECKOUT / "docs" / "asking.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "asking.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -111,11 +96,6 @@ def pattern(lines: Sequence[str]) -> str:
     return "".join(parts)
 
 
-@pytest.mark.parametrize("name", ["guide.md", "diary.md", "letter.md"])
-def test_the_page_gives_its_notes(name: str) -> None:
-    assert sum(block.startswith(f"<!-- notes/{name} -->\n") for block in blocks("markdown")) == 1
-
-
 def test_every_example_prints_what_the_page_says(
     in_process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,12 +118,12 @@ def test_every_example_prints_what_the_page_says(
 def test_the_demo_prints_what_the_readme_says(
     in_process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     said = re.search(r"^\$ uv run clew demo\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
     assert said
     lines = re.sub(r"indexed in [\d.]+ s", "indexed in … s", said[1]).rstrip("\n").split("\n")
     lines = [line.strip() if line.strip() == "…" else line for line in lines]
-    monkeypatch.chdir(CHECKOUT)
+    monkeypatch.chdir(ROOT)
 
     done = in_process("demo")
 
@@ -158,9 +138,6 @@ def test_every_strategy_has_an_entry() -> None:
     headings = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))
 
     assert {name for name in STRATEGIES if f"`{name}`" not in headings} == set()
-
-
-# --- cli demo
 
 
 def test_the_thread_leads_where_words_do_not(in_process: Run) -> None:

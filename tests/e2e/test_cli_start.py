@@ -14,7 +14,6 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
@@ -22,10 +21,7 @@ import pytest
 import clew as library_api
 from clew.cli.app import COMMANDS, GROUPS, _Commands
 from clew.cli.searching import FLAGS, TEXTS, read_plainly
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Library, Run
-
+from tests.e2e.conftest import Library, Run
 
 # --- cli start
 
@@ -53,45 +49,40 @@ def loaded(modules: str, *arguments: str | Path, cwd: Path) -> list[str]:
     return done.stderr.split()
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["search", "--help"]])
-def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
-    heavy = "numpy,scipy,onnxruntime,tokenizers,rich,pydantic_settings,clew.engine"
-
-    assert loaded(heavy, *arguments, cwd=tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["search", "Who built the mill?", "--json"],
-        ["entity", "show", "Tarn Abbey", "--json"],
-        ["communities", "--json"],
-    ],
-)
-def test_json_does_not_load_rich(arguments: list[str], indexed: Library, tmp_path: Path) -> None:
-    assert loaded("rich", *arguments, "--store", indexed.store, cwd=tmp_path) == []
-
-
-def test_a_search_loads_no_more_than_it_needs(indexed: Library, tmp_path: Path) -> None:
-    drawing = "rich,pydantic_settings,jinja2,mcp,typer,click,pydantic,importlib.metadata"
-    # Other commands, indexing and its libraries.
-    others = "clew.cli.commands.indexing,clew.cli.commands.serving,clew.indexing,lxml,bs4,onnx"
-    asked = ("search", "Who built the mill?", "--store", indexed.store)
-
-    assert loaded(f"{drawing},{others}", *asked, cwd=tmp_path) == []
-
-
+HEAVY = "numpy,scipy,onnxruntime,tokenizers,rich,pydantic_settings,clew.engine"
+DRAWING = "rich,pydantic_settings,jinja2,mcp,typer,click,pydantic,importlib.metadata"
+OTHERS = "clew.cli.commands.indexing,clew.cli.commands.serving,clew.indexing,lxml,bs4,onnx"
+"""Other commands than a search, and indexing with its libraries."""
 MODELS = (
     "httpx2,pydantic_ai,openai,anthropic,clew.plugins.llm.client,clew.plugins.llm.ollama,"
     "clew.plugins.llm.chat"
 )
 
 
-@pytest.mark.parametrize("arguments", [["search", "Who built the mill?"], ["documents"], ["stats"]])
-def test_without_a_language_model_nothing_of_one_is_loaded(
-    arguments: list[str], indexed: Library, tmp_path: Path
+@pytest.mark.parametrize(
+    ("modules", "arguments"),
+    [
+        (HEAVY, ["--version"]),
+        (HEAVY, ["search", "--help"]),
+        ("rich", ["search", "Who built the mill?", "--json"]),
+        ("rich", ["entity", "show", "Tarn Abbey", "--json"]),
+        ("rich", ["communities", "--json"]),
+        (f"{DRAWING},{OTHERS},{MODELS}", ["search", "Who built the mill?"]),
+        # Looking does not load the model that embeds.
+        (f"onnxruntime,tokenizers,scipy,{MODELS}", ["documents"]),
+        (MODELS, ["stats"]),
+    ],
+)
+def test_a_command_loads_no_more_than_it_needs(
+    modules: str,
+    arguments: list[str],
+    indexed: Library,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert loaded(MODELS, *arguments, "--store", indexed.store, cwd=tmp_path) == []
+    monkeypatch.setenv("CLEW_STORE", str(indexed.store))
+
+    assert loaded(modules, *arguments, cwd=tmp_path) == []
 
 
 def test_the_library_loads_nothing_of_a_language_model(tmp_path: Path) -> None:
@@ -101,12 +92,6 @@ def test_the_library_loads_nothing_of_a_language_model(tmp_path: Path) -> None:
     )
 
     assert done.stdout.split() == []
-
-
-def test_looking_does_not_load_the_model(indexed: Library, tmp_path: Path) -> None:
-    models = "onnxruntime,tokenizers,scipy"
-
-    assert loaded(models, "documents", "--store", indexed.store, cwd=tmp_path) == []
 
 
 def test_the_quick_way_is_taken_for_options_of_the_command() -> None:
@@ -274,6 +259,8 @@ WRONG_USE = {
         r"^Error: setting store = 'http://127.0.0.1': .*neo4j://",
     ),
     "a folder to write": (["export", "-o", "missing/graph.xml"], r"^Error: No such file"),
+    "a folder in place of a file": (["export", "-o", ".clew"], r"^Error: Is a directory: '.clew'"),
+    "a store that is a file": (["stats", "--store", ".clew/default/clew.db"], r"^Error: .*clew.db"),
 }
 
 
@@ -291,15 +278,7 @@ def test_wrong_use_is_told_in_a_line(in_process: Run, case: str, tmp_path: Path)
     assert (done.returncode, done.stdout) == (2, "")
     last = done.stderr.strip().splitlines()[-1]
     assert re.search(message, last), done.stderr
-
-
-def test_a_store_that_cannot_be_opened(clew: Run, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-
-    done = clew("stats", "--store", "file")
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"Error: .*file.*\n", done.stderr)
+    assert [path.name for path in tmp_path.iterdir()] == [".clew"]
 
 
 def test_check_reports_a_store_that_cannot_even_be_opened(in_process: Run, tmp_path: Path) -> None:
@@ -340,20 +319,6 @@ def test_a_reader_that_goes_away(command: str, indexed: Library, tmp_path: Path)
 
         assert process.stderr.read() == b""
         assert process.wait(60) == 141
-
-
-def test_an_export_that_fails_leaves_what_was_there(in_process: Run, tmp_path: Path) -> None:
-    library_api.open(".clew").close()
-    folder = tmp_path / "taken"
-    folder.mkdir()
-
-    done = in_process("export", "-o", "taken")
-    lost = in_process("export", "-o", "nowhere/at-all")
-
-    assert (done.returncode, lost.returncode) == (2, 2)
-    assert done.stderr == "Error: Is a directory: 'taken'\n"
-    assert lost.stderr == "Error: No such file or directory: 'nowhere/at-all'\n"
-    assert [path.name for path in tmp_path.iterdir() if path.name != ".clew"] == ["taken"]
 
 
 def test_an_export_to_a_link_writes_where_it_leads(in_process: Run, tmp_path: Path) -> None:
@@ -404,15 +369,6 @@ def test_a_token_is_for_whom_its_name_says(in_process: Run) -> None:
 
     [token] = tomllib.loads("\n".join(lines[1:]))["serve"]["tokens"]
     assert (token["name"], token.keys()) == (name, {"name", "sha256", "namespaces"})
-
-
-def test_control_characters_do_not_reach_the_terminal(in_process: Run, tmp_path: Path) -> None:
-    (tmp_path / "a\x1b[31mb.md").write_text("")
-
-    done = in_process("index", ".")
-
-    assert "\x1b" not in done.stdout
-    assert r"a\x1b[31mb.md" in done.stdout
 
 
 def test_ctrl_c_before_a_command_begins(in_process: Run, monkeypatch: pytest.MonkeyPatch) -> None:

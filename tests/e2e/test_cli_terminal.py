@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import pytest
 from hypothesis import given
@@ -22,14 +22,8 @@ from clew.cli.styled import StyledPage
 from clew.text import terms
 from clew.times import read_period
 from clew.types import PathStep
+from tests.e2e.conftest import Library
 from tests.security import terminal
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Library
-
-
-# --- cli terminal
-
 
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MARKED = re.compile(r"\x1b\[[\d;]*33m([^\x1b]+)\x1b")
@@ -83,13 +77,10 @@ def test_what_takes_a_while_is_shown_until_it_is_done(library: Library, tmp_path
 
     first = on_terminal("communities", *store, cwd=tmp_path)
     again = on_terminal("communities", *store, cwd=tmp_path)
-    data = on_terminal("communities", "--json", *store, cwd=tmp_path)
 
     assert "…" in _STYLE.sub("", first).splitlines()[0]
     assert "…" not in again
     assert _STYLE.sub("", again).startswith("# ")
-    assert data.startswith("{\n")
-    assert "\x1b" not in data
 
 
 def test_a_path_is_folded_behind_its_margin(indexed: Library, tmp_path: Path) -> None:
@@ -112,9 +103,6 @@ def test_delete_asks(library: Library, tmp_path: Path, answer: str, left: int) -
     assert "Delete 2 documents?" in shown
     with library_api.open(library.store) as engine:
         assert len(engine.documents.list()) == left
-
-
-# --- cli render
 
 
 LATIN = ["river", "rivers", "Rivers'", "weir", "the", "Lorne", "lorne"]
@@ -178,9 +166,6 @@ def test_a_thread_is_drawn_in_what_the_encoding_has(
     assert entity == f"    {knot} Tarn Abbey"
     assert "It stands." in sentence
     assert end.endswith(" [1] Abbeys")
-
-
-# --- cli date ranges
 
 
 def utc(*parts: int) -> datetime:

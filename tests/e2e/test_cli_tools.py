@@ -5,7 +5,7 @@ import subprocess
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,9 +17,7 @@ from clew.indexing.reading.files import permitted_path
 from clew.operations.spec import FORMATS, Format, definitions
 from clew.operations.toolbox import OPERATIONS
 from clew.settings import load_settings
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Library, Run
+from tests.e2e.conftest import Library, Run
 
 CLIENTS = ("claude", "cursor", "vscode", "codex")
 

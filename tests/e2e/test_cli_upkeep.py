@@ -7,12 +7,19 @@ import os
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 
+import clew
+from clew.testing.fakes import HashEmbedder
 from tests.content import content
 from tests.e2e.conftest import Library, Run
 
@@ -301,4 +308,203 @@ def test_an_interrupted_copy_says_so_and_goes_on(
     assert in_process("check", "--store", "there").returncode == 0
 
 
-# --- `clew audit`: what was changed through tools.
+# --- `clew index --watch` as a process: what changes is indexed, what vanishes is dropped.
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "ada.txt").write_text("Ada Ray mended the clock.")
+    return notes
+
+
+@pytest.fixture
+def watching(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "clew", "index", str(folder)),
+            *("--watch", "--json", "--exclude", "*.tmp"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder.parent,
+    )
+    try:
+        assert report(process) == {"added": 1, "changed": 0, "unchanged": 0, "pruned": 0}
+        assert process.stderr is not None
+        # From then on, nothing that happens is missed.
+        assert any("Watching for changes" in line for line in process.stderr)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def report(process: subprocess.Popen[str]) -> dict[str, int]:
+    """The next report; JSON is printed over several lines."""
+    assert process.stdout is not None
+    text = ""
+    for line in process.stdout:
+        text += line
+        if line.startswith("}"):
+            break
+    found = json.loads(text)
+    return {name: found[name] for name in ("added", "changed", "unchanged", "pruned")}
+
+
+def test_changes_are_indexed_as_they_happen(folder: Path, watching: subprocess.Popen[str]) -> None:
+    (folder / "bell.txt").write_text("Bo Lund cast the bell.")
+    assert report(watching) == {"added": 1, "changed": 0, "unchanged": 0, "pruned": 0}
+    (folder / "skip.tmp").write_text("Not this.")
+    (folder / "ada.txt").write_text("Ada Ray broke the clock.")
+    while (found := report(watching)) != {"added": 0, "changed": 1, "unchanged": 0, "pruned": 0}:
+        assert not any(found.values())
+    (folder / "bell.txt").unlink()
+    while (found := report(watching)) != {"added": 0, "changed": 0, "unchanged": 0, "pruned": 1}:
+        assert not any(found.values())
+
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(timeout=60) in (0, 130)
+
+
+def test_a_folder_that_is_moved_away_and_back_loses_nothing(
+    folder: Path, watching: subprocess.Popen[str]
+) -> None:
+    folder.rename(folder.parent / "away")
+    assert report(watching)["pruned"] == 0  # told that the folder is not there
+    (folder.parent / "away" / "bell.txt").write_text("Bo Lund cast the bell.")
+    (folder.parent / "away").rename(folder)
+    while not (found := report(watching))["added"]:
+        assert not found["pruned"]
+    assert (found["added"], found["pruned"]) == (1, 0)
+    # It is watched again, names that are no Unicode among what it holds.
+    with open(os.fsencode(folder) + b"/r\xe9sum\xe9.txt", "w") as file:
+        file.write("Cy Dahl painted the sign.")
+    while not (found := report(watching))["added"]:
+        assert not found["pruned"]
+    (folder / "ada.txt").unlink()
+    (folder / "ada.txt").write_text("Ada Ray broke the clock.")
+    while not (found := report(watching))["changed"]:
+        assert (found["added"], found["pruned"]) == (0, 0)
+    assert (found["added"], found["pruned"]) == (0, 0)
+
+
+# --- `clew ui` as a person starts it: a real process, its address, and nobody else let in.
+
+
+def test_the_address_lets_one_in_and_nobody_else(indexed: Library, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "clew", "--store", str(indexed.store), "ui", "--no-open"],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ,
+    )
+    try:
+        assert process.stderr is not None
+        address = process.stderr.readline().split()[-1]
+        with httpx2.Client(follow_redirects=True, timeout=60) as owner:
+            home = owner.get(address)
+            documents = owner.get(address.partition("?")[0] + "documents")
+        with httpx2.Client(follow_redirects=True, timeout=60) as other:
+            again = other.get(address)
+            protocol = other.post(address.partition("/ui")[0] + "/mcp", json={})
+    finally:
+        process.kill()
+        process.communicate()
+
+    assert urlsplit(address).hostname == "127.0.0.1"
+    assert "Ask your documents" in home.text
+    assert "The Mill at Harrow Ford" in documents.text
+    assert "Log in" in again.text
+    assert protocol.status_code == 401
+
+
+# --- `clew import`: another memory is taken over, once.
+
+
+RECORDS = [
+    {"type": "entity", "name": "Anna", "entityType": "person", "observations": ["Sings.", " "]},
+    {"type": "entity", "name": "anna", "entityType": "dog", "observations": ["Paints."]},
+    {"type": "entity", "name": "Rome", "entityType": "", "observations": []},
+    {"type": "entity", "name": "?!", "entityType": "x", "observations": []},
+    {"type": "relation", "from": "Anna", "to": "Rome", "relationType": "lives in"},
+    {"type": "relation", "from": "Anna", "to": "Mars", "relationType": "lives in"},
+    {"type": "relation", "from": "Anna", "to": "Rome", "relationType": "…"},
+]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    file = tmp_path / "memory.jsonl"
+    file.write_text("\n".join([*map(json.dumps, RECORDS), "{"]) + "\n")
+    return file
+
+
+@pytest.fixture
+def light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of this process embed without a model."""
+    monkeypatch.setattr("clew.engine.state.make_embedder", lambda settings: HashEmbedder())
+
+
+@pytest.mark.usefixtures("light_embedder")
+def test_a_memory_is_taken_over_once_and_what_cannot_be_is_told(
+    in_process: Run, memory: Path, tmp_path: Path
+) -> None:
+    store = ("--store", tmp_path / "store", "--json")
+    first = in_process("import", memory, *store)
+    report = json.loads(first.stdout)
+    again = json.loads(in_process("import", memory, *store).stdout)
+
+    assert (first.returncode, first.stderr) == (1, "")
+    counts = [
+        [one[name] for name in ("entities", "observations", "relations")] for one in (report, again)
+    ]
+    assert counts == [[2, 2, 1], [0, 0, 0]]
+    reasons = {item["source"]: item["reason"] for item in report["skipped"]}
+    assert reasons.keys() == {f"memory.jsonl#{line}" for line in (1, 2, 4, 6, 7, 8)}
+    assert reasons["memory.jsonl#1"] == "a blank observation"
+    assert reasons["memory.jsonl#6"] == "names 'Mars', which is no entity"
+    with clew.open(tmp_path / "store") as engine:
+        (relation,) = engine.graph.relations("Anna")
+        assert (relation.head, relation.relation, relation.tail) == ("Anna", "lives_in", "Rome")
+
+
+@pytest.mark.usefixtures("light_embedder")
+def test_a_table_names_what_was_left_out(in_process: Run, memory: Path) -> None:
+    done = in_process("import", memory)
+    assert done.stdout.startswith("2 entities, 2 observations, 1 relation new, 6 skipped\n")
+    assert "memory.jsonl#8" in done.stdout
+    assert "malformed JSON" in done.stdout
+
+
+@pytest.mark.usefixtures("light_embedder")
+def test_what_another_memory_knew_beside_is_kept(in_process: Run, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        connection.executescript("""
+            CREATE TABLE entities (id TEXT, name TEXT, type TEXT, content TEXT, tier TEXT,
+                salience_score REAL);
+            CREATE TABLE relations (id INT, from_entity_id TEXT, to_entity_id TEXT,
+                relation_type TEXT, weight REAL, is_causal INT, context TEXT);
+            INSERT INTO entities VALUES ('e1', 'Anna', 'person', 'keeps bees', 'core', 0.75),
+                ('e2', 'Fog', 'event', '', 'minor', 0.1);
+            INSERT INTO relations VALUES (7, 'e2', 'e1', 'delays', 0.4, 1, '{"seen": "often"}'),
+                (8, 'e1', 'e2', 'fears', 0.5, 0, 'told at sea');
+        """)
+    assert in_process("import", "memory.db").returncode == 0
+    (anna,) = json.loads(in_process("documents", "--where", "importance>=0.5", "--json").stdout)[
+        "documents"
+    ]
+    assert anna["title"] == "Anna"
+    assert (anna["metadata"]["imported_id"], anna["metadata"]["tier"]) == ("e1", "core")
+    found = json.loads(in_process("search", "Who keeps bees?", "--json").stdout)
+    assert found["results"][0]["metadata"]["title"] == "Anna"
+    with clew.open() as engine:
+        ids = [engine.entities.get(name).id for name in ("Anna", "Fog")]
+        relations = {one.relation_type: one for one in engine.store.relations(ids)}
+    assert (relations["delays"].is_causal, relations["delays"].weight) == (True, 0.4)
+    assert relations["delays"].context == {"imported_id": 7, "seen": "often"}
+    assert relations["fears"].context == {"imported_id": 8, "context": "told at sea"}
+    assert not relations["fears"].is_causal

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,14 @@ import anyio
 import pytest
 from mcp import StdioServerParameters
 from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 import clew
 from clew.testing.fakes import HashEmbedder
+from clew.text import entity_key
+from tests.e2e.test_mcp_http import serving
+from tests.security.http_attacks import INITIALIZE
 
 pytestmark = pytest.mark.anyio
 COUNT = 40
@@ -176,3 +182,149 @@ async def test_what_a_killed_writer_was_told_is_there_and_the_others_lose_nothin
         assert set(found) - told == expected
         # One may have been written of which nobody was told.
         assert set(said) <= told <= set(ships("x")[: len(said) + 1])
+
+
+# --- `clew mcp` as an assistant starts it: a process on standard input and output.
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A server that was greeted, and has answered."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "clew", "mcp", "--store", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+    try:
+        assert ask(process, INITIALIZE)["result"]["protocolVersion"] == "2025-11-25"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ask(process: subprocess.Popen[str], message: dict[str, Any]) -> Any:  # noqa: ANN401
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{json.dumps(message)}\n")
+    process.stdin.flush()
+    return json.loads(process.stdout.readline())
+
+
+@pytest.mark.parametrize("revision", ["legacy", "2026-07-28"])
+async def test_an_assistant_keeps_and_finds_in_both_revisions(
+    tmp_path: Path, revision: str
+) -> None:
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "clew", "mcp", "--store", str(tmp_path)],
+        env=dict(os.environ),
+        cwd=tmp_path,
+    )
+    async with Client(server, mode=revision) as client:
+        text = "The mill at Harrow Ford was built by Jonas Reed."
+        kept = await client.call_tool("ingest_document", {"text": text, "title": "The mill"})
+        found = await client.call_tool("search", {"query": "Who built the mill?"})
+
+    assert not kept.is_error, kept.content
+    assert found.structured_content is not None
+    assert [result["title"] for result in found.structured_content["results"]] == ["The mill"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, None])
+def test_a_signal_or_the_end_of_its_input_ends_it_cleanly(
+    tmp_path: Path, number: int | None
+) -> None:
+    with started(tmp_path) as process:
+        if number is not None:
+            process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_what_is_no_message_does_not_end_it(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        assert process.stdin is not None
+        process.stdin.write("this is no JSON\n\n[1, 2]\n")
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+
+        assert ask(process, ping)["id"] == 2
+
+
+# --- The file of a store is replaced, or written to, under processes that work on it.
+
+
+ROOT = Path(__file__).parent.parent.parent
+WRITER = """
+import sys
+import clew
+from clew.testing.fakes import HashEmbedder
+
+with clew.open(sys.argv[1], embedder=HashEmbedder()) as engine:
+    print("ready", flush=True)
+    for number in range(100_000):
+        text = f"Ada Morn repairs the clock {number % 12} with Piet Oss, turn {number}. " * 3
+        engine.add(text, source=f"d{number % 12}")
+"""
+
+
+async def create(client: Client, name: str) -> bool:
+    """Whether the server acknowledged an entity."""
+    entity = {"name": name, "entityType": "person", "observations": [f"{name} repairs clocks."]}
+    return not (await client.call_tool("create_entities", {"entities": [entity]})).is_error
+
+
+PEOPLE = ("Ada Morn", "Bo Lund", "Cy Dahl", "Di Ek")
+
+
+def held(store: Path) -> set[str]:
+    with clew.open(store) as engine:
+        assert engine.maintenance.check().problems == ()
+        return {name for name in PEOPLE if engine.store.resolve([entity_key(name)])}
+
+
+async def test_a_server_loses_no_acknowledged_write_to_a_file_that_was_replaced(
+    tmp_path: Path,
+) -> None:
+    folder, backup = tmp_path / "store", tmp_path / "backup.db"
+    with clew.open(folder) as engine:
+        engine.add("Piet Oss built the tower.", source="one")
+        engine.maintenance.backup(backup)
+    file = folder / "default" / "clew.db"
+    with serving(folder, "--insecure", "--profile", "full") as (url, _):
+        async with Client(streamable_http_client(url)) as client:
+            assert await create(client, PEOPLE[0])
+            for ending in ("-wal", "-shm"):
+                file.with_name(file.name + ending).unlink(missing_ok=True)
+            os.replace(backup, file)
+            acknowledged = {name for name in PEOPLE[1:] if await create(client, name)}
+            assert acknowledged, "the server goes on with the file that is there"
+    assert held(folder) == acknowledged, "and the first was in the file that was taken away"
+
+
+def test_questions_are_answered_while_another_process_replaces_all_passages(
+    tmp_path: Path,
+) -> None:
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        for number in range(12):
+            engine.add(f"Ada Morn repairs the clock {number}.", source=f"d{number}")
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path / "store")],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        try:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"ready\n"
+            for number in range(60):
+                options: dict[str, Any] = {"strategy": ("auto", "graph", "hybrid")[number % 3]}
+                assert engine.search(f"Who repairs the clock {number}?", **options).hits
+            assert writer.poll() is None
+        finally:
+            writer.kill()
+            writer.communicate()

@@ -59,6 +59,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 @example("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=31", datetime(2024, 1, 1), timedelta(7))
 @example("FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=30", datetime(2024, 1, 1), timedelta(7))
 @example("FREQ=MONTHLY;BYMONTHDAY=31", datetime(1, 1, 31), timedelta(7))
+@example("FREQ=HOURLY;INTERVAL=8", datetime(1900, 1, 1, 8), timedelta(7))
 @example("FREQ=DAILY;COUNT=1000000000", datetime(1, 1, 2), timedelta(7))
 @example("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO;COUNT=3000", datetime(1, 1, 2), timedelta(7))
 def test_no_rule_takes_long(rule: str, start: datetime, window: timedelta) -> None:

@@ -15,6 +15,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from clew.derived_files import is_private, make_file, make_folder
 from clew.engine import Engine
 from clew.errors import InputError, SettingsError, UnreadableError
 from clew.indexing.inputs import file_digest, read_file
@@ -26,6 +27,7 @@ from clew.settings import ReadSettings, Settings, load_settings
 from clew.testing.fakes import HashEmbedder
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import let_in, serving
+from tests.unit.mcp_tools import engine_in
 
 pytestmark = pytest.mark.anyio
 SECRET = "The password of Harrow Ford is swordfish."
@@ -106,16 +108,6 @@ def mills(served: Settings) -> Iterator[Caller]:
 PATHS = ("clew.toml", "secret.md", ".", "store", "files/mills/letter.md", "/etc/passwd", "~", "")
 
 
-def test_a_served_caller_has_no_files(here: Path) -> None:
-    caller = Caller(settings_of(here))
-    for path in PATHS:
-        told = caller.give(path)
-        assert re.search("no folder is open to you here|exactly one of", told["error"])
-        assert str(here) not in told["error"]
-    assert caller.sources() == []
-    caller.engine.close()
-
-
 async def test_a_real_server_gives_its_settings_to_nobody(tmp_path: Path) -> None:
     """Whoever may write asks for `clew.toml`, by every name of it that they can think of."""
     headers = let_in(tmp_path, "notes")
@@ -124,10 +116,11 @@ async def test_a_real_server_gives_its_settings_to_nobody(tmp_path: Path) -> Non
             httpx2.AsyncClient(headers=headers, timeout=30) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
-            for path in ("clew.toml", "./clew.toml", str(tmp_path / "clew.toml"), "."):
+            for path in (*PATHS, "./clew.toml", str(tmp_path / "clew.toml")):
                 result = await client.call_tool("ingest_document", {"path": path})
                 assert result.is_error
-                assert "no folder is open to you here" in str(result)
+                assert re.search("no folder is open to you here|exactly one of", str(result))
+                assert str(tmp_path) not in str(result).replace(path or "?", "…")
 
 
 @pytest.mark.parametrize("root", ["/srv/documents", "{namespace}", "files/{namespace}"])
@@ -346,3 +339,63 @@ def test_a_relative_root_opens_neither_home_nor_what_is_above(
     assert permitted_path("a.md", settings) == home / "work" / "a.md"
     meant = load_settings(store=tmp_path / "s", access={"roots": [home]})
     assert permitted_path("a.md", meant) == home / "a.md"
+
+
+# --- What Clew writes is for the user alone who runs it, whatever the umask says.
+
+
+has_modes = pytest.mark.skipif(sys.platform == "win32", reason="modes mean nothing there")
+
+
+@has_modes
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_a_store_is_private_unless_a_user_opened_it(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        with engine_in(tmp_path / "new" / "stores") as engine:
+            engine.add("Jonas Reed built the mill at Harrow Ford.", source="mill.md")
+            engine.search("Who built the mill?")
+            engine.maintenance.backup(tmp_path / "copy.db")
+            engine.maintenance.reindex()
+            # While the journal of SQLite is there.
+            modes = {path: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+        database = engine.store.folder / "clew.db"
+        database.chmod(0o640)
+        database.parent.chmod(0o770)
+        with engine_in(tmp_path / "new" / "stores") as engine:
+            engine.add("Edda Rowe cast the bell.", source="bell.md")
+    finally:
+        os.umask(before)
+
+    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
+    assert {".db", ".arrays"} <= {path.suffix for path in modes}
+    assert any(path.name.endswith("-wal") for path in modes)
+    assert database.parent.stat().st_mode & 0o777 == 0o770
+    assert database.stat().st_mode & 0o777 == 0o640
+
+
+@has_modes
+def test_check_says_who_else_may_read(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with engine_in(store) as engine:
+        engine.add("Jonas Reed built the mill.", source="mill.md")
+    private = run_clew("check", "--store", store, cwd=tmp_path)
+    (store / "default").chmod(0o755)
+    open_to_others = run_clew("check", "--store", store, cwd=tmp_path)
+
+    assert (private.returncode, private.stderr) == (0, "")
+    assert open_to_others.returncode == 0
+    assert "Others on this machine may read" in open_to_others.stderr
+
+
+@has_modes
+def test_helpers_leave_what_there_is(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    make_file(tmp_path / "file")
+    make_folder(tmp_path)
+    for taken in ("file", "file/below"):
+        with pytest.raises(FileExistsError):
+            make_folder(tmp_path / taken)
+
+    assert (tmp_path / "file").read_text() == "kept"
+    assert not is_private(tmp_path / "file")

@@ -290,12 +290,9 @@ async def test_a_body_that_cannot_be_read_is_the_senders_fault(site: Served, bod
         "Content-Type": "application/json",
     }
     async with httpx2.AsyncClient(headers=headers) as http:
-        asked = await http.post(site.url.replace("/mcp", "/ask"), content=body)
         called = await http.post(site.url, content=body)
 
-    assert asked.status_code == 400
-    assert "the body is no JSON (" in asked.json()["error"]
-    assert "set_int_max_str_digits" not in asked.text + called.text
+    assert "set_int_max_str_digits" not in called.text
     assert 400 <= called.status_code < 500
 
 

@@ -367,11 +367,6 @@ def test_bundled_odd_texts_have_finite_unit_vectors(embedder: OnnxEmbedder, text
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
 
 
-def test_words_are_counted_in_tokens_without_special_ones(embedder: OnnxEmbedder) -> None:
-    texts = ("", "hello world", "hello world " * 500)
-    assert [embedder.count_tokens(text) for text in texts] == [0, 2, 1000]
-
-
 # --- Passages longer than the model reads: nothing of them is lost to a search by meaning.
 
 
@@ -388,20 +383,11 @@ class Short(HashEmbedder):
         return super().embed_documents(texts)
 
 
-LONG = " ".join(f"word{n}" for n in range(95))
-
-
-def test_parts_hold_the_whole_text_in_order() -> None:
-    parts = list(LongTexts(Short(), 80)._parts(LONG))
-    assert "".join(part for part, _ in parts) == LONG
-    assert [tokens for _, tokens in parts] == [20, 20, 20, 20, 15]
-
-
-def test_the_mean_is_weighed_by_length() -> None:
-    head, tail = " ".join(["a"] * 20), "b"
-    made = LongTexts(Short(), 80).embed_documents([f"{head} {tail}"])[0]
-    ends = Short().embed_documents([f"{head} ", tail])
-    expected = 20 * ends[0] + ends[1]
+def test_a_long_text_is_the_mean_of_all_its_parts_weighed_by_length() -> None:
+    words = [f"word{n}" for n in range(95)]
+    parts = [" ".join(words[start : start + 20]) for start in range(0, 95, 20)]
+    expected = np.array([20, 20, 20, 20, 15]) @ Short().embed_documents(parts)
+    (made,) = LongTexts(Short(), 80).embed_documents([" ".join(words)])
     assert np.allclose(made, expected / np.linalg.norm(expected), atol=1e-6)
 
 

@@ -132,18 +132,15 @@ def test_a_neighbourhood_holds_the_nearest(graph: EntityGraph, hops: int, limit:
         assert len(within) >= limit
 
 
-def test_equally_near_entities_come_strongest_first() -> None:
-    assert neighbourhood(STAR, [0]).entities == (7, 6, 5, 4, 3, 2, 1)
-    few = neighbourhood(STAR, [0], limit=3)
-    assert few.entities == (7, 6, 5)
-    assert few.limits_hit == ("the neighbourhood holds its nearest 3 entities only",)
-
-
-def test_each_search_says_which_limit_it_met() -> None:
+def test_each_search_follows_the_strongest_and_says_which_limit_it_met() -> None:
     few = Budget(entities=3)
-    kept = neighbourhood(STAR, [0], hops=2, budget=few)
-    assert kept.entities == (7, 6, 5), "the strongest are followed"
-    assert kept.limits_hit == ("the neighbourhood stopped after 3 entities",)
+    limits: list[tuple[dict[str, Any], str]] = [
+        ({"limit": 3}, "the neighbourhood holds its nearest 3 entities only"),
+        ({"hops": 2, "budget": few}, "the neighbourhood stopped after 3 entities"),
+    ]
+    for bounds, said in limits:
+        kept = neighbourhood(STAR, [0], **bounds)
+        assert (kept.entities, kept.limits_hit) == ((7, 6, 5), (said,))
     chain = graph_of(30, [(i, i + 1, 1.0) for i in range(29)])
     assert all_paths(chain, 0, 5, max_hops=5, budget=few).limits_hit
     for search in (shortest_path, strongest_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock_time
@@ -419,15 +418,6 @@ def test_series_are_those_of_the_oracle(
         expected = oracle(data, since, until)
         assert len(expected) > (until - since).days
         assert ours(data, since, until) == expected
-
-
-def test_a_series_of_thirty_years_costs_what_the_window_holds() -> None:
-    data = ics(event(
-        "UID:1", "SUMMARY:Pill", "DTSTART:19000101T080000Z", "RRULE:FREQ=HOURLY;INTERVAL=8",
-    ))  # fmt: skip
-    began = time.monotonic()
-    assert len(ours(data, SINCE, SINCE + timedelta(days=2))) == 6
-    assert time.monotonic() - began < 1
 
 
 @pytest.mark.parametrize("zone", ZONES)

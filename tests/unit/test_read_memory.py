@@ -111,17 +111,21 @@ def test_a_database_with_names_and_a_table_of_observations(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
+    "columns",
+    ["from_entity_id INT, to_entity_id INT, type TEXT", "from_id INT, to_id INT, relation TEXT"],
+)
+@pytest.mark.parametrize(
     ("observations", "expected"),
     [('["a", "b"]', ("a", "b")), ("a\n\nb", ("a", "b")), (None, ()), ("[1", ("[1",))],
 )
 def test_a_database_with_ids_and_observations_in_a_column(
-    tmp_path: Path, observations: str | None, expected: tuple[str, ...]
+    tmp_path: Path, observations: str | None, expected: tuple[str, ...], columns: str
 ) -> None:
     text = "NULL" if observations is None else f"'{observations}'"
     file = database(
         tmp_path / "memory.sqlite",
         "CREATE TABLE Entities (ID INTEGER, Name TEXT, Type TEXT, Content TEXT, Observations TEXT)",
-        "CREATE TABLE relations (from_entity_id INT, to_entity_id INT, type TEXT, weight REAL)",
+        f"CREATE TABLE relations ({columns}, weight REAL)",
         f"INSERT INTO Entities VALUES (7, 'Anna', 'person', 'A painter.', {text})",
         "INSERT INTO Entities VALUES (8, 'Rome', 'place', '', NULL)",
         "INSERT INTO relations VALUES (7, 8, 'lives in', 0.25), (7, 8, 'knows', 12)",

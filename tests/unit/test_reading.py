@@ -166,9 +166,13 @@ def test_reader_overrules_and_is_overruled() -> None:
 # --- in a search
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(autouse=True)
+def _it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
     with clew.open(store=tmp_path) as engine:
         add(engine, {passage.title: passage.text for passage in (OIL, BOILER, PEARS)})
         add(engine, {"Garten": "Die Birnen hat Tobias am Tag nach Ostern veredelt."})
@@ -208,9 +212,8 @@ def test_what_no_passage_alone_can_answer_in_english_is_not_read(
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_what_holds_now_is_what_the_newest_answer_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: tuple[int, int]
+    tmp_path: Path, order: tuple[int, int]
 ) -> None:
-    monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
     said = [
         ("2021-03-01", "The choir rehearses in the chapel on Thursdays."),
         ("2024-09-02", "The choir rehearses in the old tram shed on Thursdays."),
@@ -234,9 +237,8 @@ def test_what_holds_now_is_what_the_newest_answer_says(
     ],
 )
 def test_of_what_was_told_of_one_thing_the_last_is_quoted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, now: str, question: str
+    tmp_path: Path, before: str, now: str, question: str
 ) -> None:
-    monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
     with clew.open(store=tmp_path) as engine:
         engine.entities.memory.create([NewEntity(name="Loveday", entity_type="person")])
         for told in (before, now):
@@ -255,9 +257,8 @@ def test_of_what_was_told_of_one_thing_the_last_is_quoted(
     ],
 )
 def test_a_passage_of_the_period_answers_or_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str, said: list[str]
+    tmp_path: Path, question: str, said: list[str]
 ) -> None:
-    monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
     with clew.open(store=tmp_path) as engine:
         for year, judge in ((2024, "Canon Wilmot"), (2025, "Mrs Pascoe")):
             engine.add(
@@ -275,10 +276,7 @@ GIGS = {
 }
 
 
-def test_several_are_quoted_where_several_are_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CLEW_SEARCH__READER", "auto")
+def test_several_are_quoted_where_several_are_asked_for(tmp_path: Path) -> None:
     with clew.open(store=tmp_path) as engine:
         add(engine, GIGS)
         several = engine.ask("Which towns did we play in?")

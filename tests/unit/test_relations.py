@@ -259,14 +259,6 @@ def test_a_kind_stands_for_the_subject_of_the_document() -> None:
     ]
 
 
-def test_types_are_snake_case_and_confidence_is_a_share() -> None:
-    for gap in (" co-founded with ", " was the older brother of ", " moved to ", " is due to "):
-        phrase = read_phrase(gap)
-        assert phrase is not None
-        assert phrase.relation_type.replace("_", "").isalpha()
-        assert 0 < phrase.confidence <= 1
-
-
 def test_each_speaker_speaks_for_himself() -> None:
     texts = ["Ada: I live in Paris.\nBob: I live in Rome.", "Bob: I work at Acme."]
     starts = [0, len(texts[0]) + 1]
@@ -699,17 +691,6 @@ def test_weights_after_any_saves_are_those_of_all_evidence(tmp_path: Path) -> No
 
 
 # --- taken back by hand, and pruned
-
-
-def test_a_deleted_relation_stays_deleted_whatever_states_it(engine: clew.Clew) -> None:
-    add(engine, a=FACT, b=f"Today {FACT}")
-    (first, _) = stating(engine)
-    made = engine.entities.add_relation(first.to_entity_id, first.from_entity_id, "serves")
-    assert engine.graph.delete_relation(first.id) == 2
-    assert engine.graph.delete_relation(made.id) == 1
-    add(engine, a=f"Now {FACT}", d=f"And so {FACT}")
-    assert stating(engine) == engine.store.relations_by_id([made.id]) == []
-    assert engine.store.find_entities("Quuxer"), "what else the text states is there"
 
 
 def test_prune_shows_first_and_never_takes_what_was_stated_by_hand(engine: clew.Clew) -> None:

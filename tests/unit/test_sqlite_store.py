@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import sqlite3
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -27,12 +28,13 @@ from clew.errors import (
     StoreMismatchError,
 )
 from clew.stores.backend import Statement
-from clew.stores.relations import RelationRow, ends
-from clew.stores.sqlite.schema import make_tables
-from clew.stores.sqlite.store import SqliteStore
+from clew.stores.sqlite.journal import SqliteAudit
+from clew.stores.sqlite.schema import SCHEMA_VERSION, make_tables
+from clew.stores.sqlite.store import SqliteStore, open_journal
 from clew.stores.statements.documents import CHUNKS_WITHIN, DESCRIBED, LANGUAGES, NAMED_CHUNKS
 from clew.testing.conformance import EMBEDDER, make_entry
-from clew.types import Document, IndexedDocument, Period
+from clew.testing.fakes import HashEmbedder
+from clew.types import Document, IndexedDocument, NewEntity, Period
 
 # --- sqlite store
 
@@ -406,41 +408,6 @@ def test_documents_that_come_and_go_in_any_order_leave_the_right_ends(
         store.close()
 
 
-def _fact(tail: int, dated: bool, start: int, stated: int | None) -> RelationRow:
-    since, until = f"{start}" if dated else None, f"{stated}" if stated else None
-    said = (0, 1, tail, 1, tail, "t", 1.0, False, 1.0, "{}", since, None, until, f"{start}")
-    return RelationRow(*said, None, 1, 0, "pattern")
-
-
-@given(
-    st.lists(
-        st.builds(
-            _fact,
-            st.integers(1, 5),
-            st.booleans(),
-            st.integers(100, 120),
-            st.none() | st.integers(100, 125),
-        ),
-        max_size=30,
-    )
-)
-def test_the_ends_of_many_facts_are_those_of_the_definition(facts: list[RelationRow]) -> None:
-    numbered = [fact._replace(id=i) for i, fact in enumerate(facts)]
-    assert {fact.id: end for fact, end in ends(numbered)} == {
-        fact.id: _earliest(fact, numbered) for fact in numbered
-    }
-
-
-def _earliest(fact: RelationRow, others: Iterable[RelationRow]) -> str | None:
-    tail, place = fact.to_entity_id, (fact.valid_from is not None, fact.start)
-    found = [
-        one.start
-        for one in others
-        if one.to_entity_id != tail and (one.valid_from is not None, one.start) > place
-    ]
-    return min([*found, *([fact.stated_until] if fact.stated_until else [])], default=None)
-
-
 def _shown(store: SqliteStore) -> list[int | None]:
     """The year in which each document's relation ends."""
     relations = store.chunk_relations(store.chunk_ids().tolist())
@@ -483,3 +450,164 @@ def test_documents_share_transactions(engine: clew.Clew) -> None:
         connection.set_trace_callback(None)
     assert report.added == 40
     assert sum(sql.startswith("BEGIN IMMEDIATE") for sql in commits) < 10
+
+
+# --- What is older, or another store's, never takes the place of what is newer.
+
+
+def open_store(folder: Path) -> clew.Clew:
+    return clew.open(folder, embedder=HashEmbedder())
+
+
+def file_of(engine: clew.Clew) -> Path:
+    return engine.store.folder / "clew.db"
+
+
+def put_in_place(backup: Path, file: Path) -> None:
+    """As an administrator does who knows nothing of the process that has the file open."""
+    for ending in ("-wal", "-shm"):
+        file.with_name(file.name + ending).unlink(missing_ok=True)
+    os.replace(backup, file)
+
+
+# --- the file at the path
+
+
+@pytest.mark.parametrize("kind", ["another store", "a backup", "removed", "moved away"])
+def test_nothing_is_acknowledged_that_is_not_in_the_file_at_the_path(
+    kind: str, tmp_path: Path
+) -> None:
+    with open_store(tmp_path / "other") as other:
+        other.add("Piet Oss built the tower.", source="other")
+        other.maintenance.backup(tmp_path / "other.db")
+    with open_store(tmp_path / "store") as engine:
+        engine.add("Ada Morn repairs clocks.", source="one")
+        engine.maintenance.backup(tmp_path / "own.db")
+        file = file_of(engine)
+        ways: dict[str, Callable[[], object]] = {
+            "another store": lambda: put_in_place(tmp_path / "other.db", file),
+            "a backup": lambda: put_in_place(tmp_path / "own.db", file),
+            "removed": file.unlink,
+            "moved away": lambda: file.rename(tmp_path / "away.db"),
+        }
+        ways[kind]()
+        with pytest.raises(StoreError, match="replaced or removed"):
+            engine.add("Brida Kall sails.", source="two")
+        with pytest.raises(StoreError, match="replaced or removed"):
+            engine.documents.list()
+    if kind in ("another store", "a backup"):
+        for derived in tmp_path.glob("store/default/*.arrays"):
+            derived.unlink()
+        with open_store(tmp_path / "store") as engine:
+            held = {document.source for document in engine.documents.list()}
+            assert held == ({"other"} if kind == "another store" else {"one"})
+            assert engine.maintenance.check().problems == ()
+
+
+def test_a_file_that_is_replaced_within_a_transaction_takes_no_acknowledged_write(
+    tmp_path: Path,
+) -> None:
+    with open_store(tmp_path / "store") as engine:
+        engine.add("Ada Morn repairs clocks.", source="one")
+        engine.maintenance.backup(tmp_path / "own.db")
+        database = engine.state.journal
+
+        def write() -> None:
+            with database.write() as writing:
+                writing.execute("INSERT INTO meta VALUES ('mark', 1)")
+                put_in_place(tmp_path / "own.db", file_of(engine))
+
+        with pytest.raises(StoreError, match="replaced or removed"):
+            write()
+
+
+def test_a_process_of_an_older_version_writes_nothing_into_a_newer_schema(tmp_path: Path) -> None:
+    def raise_schema(by: int) -> None:
+        with closing(sqlite3.connect(file_of(engine))) as newer, newer:
+            newer.execute("UPDATE meta SET value = value + ? WHERE name = 'schema_version'", (by,))
+
+    with open_store(tmp_path / "store") as engine:
+        engine.add("Ada Morn repairs clocks.", source="one")
+        raise_schema(1)
+        with pytest.raises(StoreMismatchError, match=rf"{SCHEMA_VERSION + 1}.*{SCHEMA_VERSION}"):
+            engine.add("Brida Kall sails.", source="two")
+        raise_schema(-1)
+        assert [document.source for document in engine.documents.list()] == ["one"]
+
+
+# --- ways back
+
+
+def test_after_a_restore_no_way_back_leads_to_another_entity(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as engine:
+        engine.store.add_entities([NewEntity(name="Ada", entity_type="person")])
+        engine.maintenance.backup(tmp_path / "early.db")
+        engine.store.add_entities([NewEntity(name="Bo", entity_type="person")])
+        number = engine.entities.get("Bo").id
+        done = engine.tools.call("edit_entity", {"entity_id": number, "name": "Bob"})
+        assert not done.is_error
+        (entry, *_) = SqliteAudit(engine.state.journal).entries()
+        assert (entry.tool, entry.undo is None) == ("edit_entity", False)
+        engine.maintenance.restore(tmp_path / "early.db")
+        # Another store's content has another entity under that number.
+        with closing(sqlite3.connect(file_of(engine))) as connection:
+            connection.execute(
+                "UPDATE sqlite_sequence SET seq = ? WHERE name = 'entities'", (number - 1,)
+            )
+            connection.commit()
+        engine.store.add_entities([NewEntity(name="Cy", entity_type="person")])
+        assert engine.entities.get("Cy").id == number
+        undone = engine.tools.call("undo_change", {"entry_id": entry.id})
+        assert undone.is_error
+        assert "cannot be" in str(undone.content)
+        assert engine.entities.get("Cy").id == number
+
+
+def test_a_call_that_a_restore_overtakes_leaves_no_way_back(tmp_path: Path) -> None:
+    with open_store(tmp_path / "store") as engine:
+        engine.add("Ada Morn repairs clocks.", source="one")
+        engine.maintenance.backup(tmp_path / "early.db")
+        log = SqliteAudit(engine.state.journal)
+        entry = log.record("ann", "edit_entity", {})
+        engine.maintenance.restore(tmp_path / "early.db")
+        log.keep_undo(entry, {"entity_id": 1, "was": {"name": "Bo", "entity_type": "person"}})
+        assert log.entries()[0].undo is None
+
+
+# --- the age of the audit log
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteAudit]:
+    database = open_journal(tmp_path_factory.mktemp("journal"), 5.0)
+    yield SqliteAudit(database)
+    database.close()
+
+
+def fill(log: SqliteAudit, days: list[int], now: datetime) -> None:
+    with log._database.write() as connection:
+        connection.execute("DELETE FROM audit")
+        connection.executemany(
+            "INSERT INTO audit (recorded_at, caller, tool, subjects) VALUES (?, 'a', 't', '{}')",
+            [((now - timedelta(days=day)).isoformat(),) for day in days],
+        )
+
+
+@given(
+    days=st.lists(st.integers(0, 60), max_size=40).map(lambda days: sorted(days, reverse=True)),
+    kept=st.integers(1, 30),
+    ahead=st.integers(0, 500),
+)
+def test_whatever_the_clock_says_as_many_days_of_entries_stay(
+    log: SqliteAudit, days: list[int], kept: int, ahead: int
+) -> None:
+    """`ahead`: the clock jumped by so many days after the last entry."""
+    now = datetime.now(UTC)
+    fill(log, [day + ahead for day in days], now)
+    log.forget(now - timedelta(days=kept))
+    left = {round((now - entry.recorded_at) / timedelta(days=1)) for entry in log.entries()}
+    newest = sorted({day + ahead for day in days})[:kept]
+    wanted = {day + ahead for day in days if day + ahead < kept} | set(newest)
+    assert left >= set(newest), "the last days on which there are entries"
+    # An entry of the very hour of the edge may go or stay.
+    assert left <= wanted | {kept}

@@ -19,7 +19,7 @@ from clew.cli.render import print_passages
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.outline import links, masked
 from clew.indexing.reading.text import markdown_document
-from clew.indexing.split import as_prose, code_ranges, split
+from clew.indexing.split import as_prose, split
 from clew.indexing.structure import markdown_links
 from clew.languages import read_word_lists
 from clew.settings import SplitSettings
@@ -147,18 +147,6 @@ def test_no_names_are_read_from_code_and_drawings(text: str, media_type: str) ->
 def test_tables_headings_prose_and_source_code_are_left(text: str, media_type: str) -> None:
     document = Document(source="a.py", text=text, media_type=media_type)
     assert as_prose(document, [])[0].text == text
-
-
-def test_ranges_of_hostile_texts_are_found_in_good_time() -> None:
-    for text in (
-        "::\n" * 20_000,
-        "\n    a" * 20_000,
-        "-" * 100_000,
-        "|-" * 50_000,
-        ">>> \n" * 20_000,
-    ):
-        for media_type in ("text/markdown", "text/x-rst"):
-            assert code_ranges(text, media_type) is not None
 
 
 # --- Notes in Markdown: their links, tags and further names, and what of them is shown.
