@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.search.question import compared_sides
 from clew.text import is_english
-from clew.types import Unread
+from clew.types import FOUND, Unread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,10 +29,6 @@ READS = "en"
 """Language of the questions and passages that the reader has learned from."""
 READ = 12
 """Best candidates that are read."""
-FOUND = 3.0
-"""Sureness of a reading from which its passage answers. Over folders that the reader has not
-learned from, and the open ones of `benchmarks/everyday`, about one question in ten is answered
-wrong so."""
 _BOUND = 12.0
 """Logits are cut here: beyond it nothing gets surer."""
 

@@ -16,10 +16,10 @@ from clew.search.answer.hits import header_end
 from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
 from clew.search.question import WORDING
-from clew.search.reading import FOUND
 from clew.text import find_words, sentences
 from clew.types import (
     DO_NOT_SAY,
+    FOUND,
     LEAST_LIKELY,
     UNLIKELY,
     Answer,
