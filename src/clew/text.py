@@ -85,6 +85,8 @@ _INDEFINITE = re.compile(
     r"\b(?:any|some)(?:body|one|thing)\b|\A\W{0,9}Any(?:body|one|thing)\b", re.ASCII
 )
 _LINE_BREAK = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
+# A word with a capital within a question, and a single letter: "is Die Hard on", "is E free".
+_LIKE_A_NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-Þ](?![A-Z])\w*|\b\w\b")
 
 
 def fold(text: str) -> str:
@@ -321,13 +323,17 @@ def _without_indefinite(question: str) -> str:
 
 def question_language(text: str, languages: Iterable[str]) -> str:
     """The code of a question's language: English or one of those given; "en" where none is told."""
-    others = [code for code in sorted(languages) if language_words(code)]
-    return spoken(_accented_words(text), STOP_WORDS, others) or "en"
+    return _spoken(text, languages) or "en"
 
 
 def is_english(text: str) -> bool:
     """Whether its function words are those of English, or at least of no other language listed."""
-    return spoken(_accented_words(text), STOP_WORDS, listed_languages()) in ("en", None)
+    return _spoken(text, listed_languages()) in ("en", None)
+
+
+def _spoken(question: str, among: Iterable[str]) -> str | None:
+    """The language of a question's function words; what is written like a name is none of them."""
+    return spoken(_accented_words(_LIKE_A_NAME.sub(" ", question)), STOP_WORDS, among)
 
 
 def text_language(text: str) -> str:
@@ -338,13 +344,12 @@ def text_language(text: str) -> str:
 def _readings(text: str, languages: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
     """The terms of each word of a question, read as English and in each language it may be in."""
     found = _accented_words(text)
-    own = spoken(found, STOP_WORDS, languages)
-    read_as, stop_words = languages, frozenset[str]()
-    if own is not None:
-        known = language_words(own)
-        read_as, stop_words = [own], known.stop_words if known else STOP_WORDS
+    own = _spoken(text, languages)
+    read_as = languages if own is None else [own]
+    known = language_words(own or "")
+    stop_words = known.stop_words if known else STOP_WORDS
     for word in found:
-        if word not in stop_words:
+        if own is None or word not in stop_words:
             yield [_word_terms(fold(word)), *(_terms_in((language, word)) for language in read_as)]
 
 
