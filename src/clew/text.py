@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from clew.languages import (
     LanguageWords,
+    english_words,
     language_words,
     listed_languages,
     recognise,
@@ -84,6 +85,8 @@ STEERING = re.compile(
 _INDEFINITE = re.compile(
     r"\b(?:any|some)(?:body|one|thing)\b|\A\W{0,9}Any(?:body|one|thing)\b", re.ASCII
 )
+# A word with a capital within a question, and a single letter: "is Die Hard on", "is E free".
+_LIKE_A_NAME = re.compile(r"(?<=[\w,] )[A-ZÀ-Þ](?![A-Z])\w*|\b\w\b")
 _LINE_BREAK = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 
 
@@ -321,13 +324,17 @@ def _without_indefinite(question: str) -> str:
 
 def question_language(text: str, languages: Iterable[str]) -> str:
     """The code of a question's language: English or one of those given; "en" where none is told."""
-    others = [code for code in sorted(languages) if language_words(code)]
-    return spoken(_accented_words(text), STOP_WORDS, others) or "en"
+    return _spoken(text, languages) or "en"
 
 
 def is_english(text: str) -> bool:
     """Whether its function words are those of English, or at least of no other language listed."""
-    return spoken(_accented_words(text), STOP_WORDS, listed_languages()) in ("en", None)
+    return _spoken(text, listed_languages()) in ("en", None)
+
+
+def _spoken(question: str, among: Iterable[str]) -> str | None:
+    """The language of a question's function words; what is written like a name is none of them."""
+    return spoken(_accented_words(_LIKE_A_NAME.sub(" ", question)), STOP_WORDS, among)
 
 
 def text_language(text: str) -> str:
@@ -338,13 +345,12 @@ def text_language(text: str) -> str:
 def _readings(text: str, languages: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
     """The terms of each word of a question, read as English and in each language it may be in."""
     found = _accented_words(text)
-    own = spoken(found, STOP_WORDS, languages)
-    read_as, stop_words = languages, frozenset[str]()
-    if own is not None:
-        known = language_words(own)
-        read_as, stop_words = [own], known.stop_words if known else STOP_WORDS
+    own = _spoken(text, languages)
+    read_as = languages if own is None else [own]
+    known = language_words(own or "")
+    stop_words = known.stop_words if known else STOP_WORDS
     for word in found:
-        if word not in stop_words:
+        if own is None or word not in stop_words:
             yield [_word_terms(fold(word)), *(_terms_in((language, word)) for language in read_as)]
 
 
@@ -454,7 +460,7 @@ def json_text(value: object, *, indent: int | None = None, default: Callable[[An
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"“'])(?:[A-Z]|[A-Za-z](?:\.[A-Za-z])+"
     r"|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Cllr|Sgt|Rev|Hon|Gov|Sen|Rep"
-    r"|vs|etc|e\.g|i\.e|cf|al|No|Nos|Vol|pp|Fig|Inc|Ltd|Co|Corp|Bros|Mt|Ft"
+    r"|vs|etc|approx|e\.g|i\.e|cf|al|No|Nos|Vol|pp|Fig|Inc|Ltd|Co|Corp|Bros|Mt|Ft"
     r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|b|c|ca|d)\.$"
 )
 _BREAK = re.compile(
@@ -481,9 +487,11 @@ _LONGEST_ABBREVIATION = 12
 """Characters of an abbreviation, and of what stands before it."""
 _LONGEST_ORDINAL = 2
 """Digits; a year ends a sentence."""
+_SHORT_WORD = re.compile(r"(?<!\d )(?<![\w'’-])[A-Za-z][a-z]{0,2}\Z")
+"""What may be an abbreviation; behind a number it is a unit, and ends a sentence."""
+_WHOLE_WORD = re.compile(r"\b[^\W\d_]{3,}[aeiouy]\Z")
+"""What is no abbreviation in English: these break off before a vowel."""
 _OPENING = "([{\"'„“‚‘«»¿¡"
-_LONGEST_NUMBER = 40
-"""Characters of a list's number, blanks before it among them."""
 
 
 def sentences(text: str, language: str = "") -> list[tuple[int, int]]:
@@ -495,9 +503,9 @@ def sentences(text: str, language: str = "") -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     start = 0
     for match in _BREAK.finditer(text):
-        if match.lastgroup == "own" and match.start() not in own:
-            continue
-        if match.lastgroup == "stop" and not _ends_sentence(text, start, match, known):
+        if (match.lastgroup == "own" and match.start() not in own) or (
+            match.lastgroup == "stop" and not _ends_sentence(text, start, match, known)
+        ):
             continue
         if match.lastgroup == "line" and match["rule"] is None:
             start = _add_range(text, start, match.start(), found)
@@ -532,24 +540,35 @@ def _ends_sentence(
 ) -> bool:
     """A full stop ends a sentence unless an abbreviation or a list's number stands before it.
 
-    Nor does it where a small letter follows.
+    Nor does it before a small letter, but for whole words of English: some write without capitals.
     """
     after = text[match.end() : match.end() + 40].lstrip()
-    if match.group("stop")[0] in "!?…":
+    if match["stop"][0] in "!?…":
         return not after[:1].islower()
-    if match.end() - start < _LONGEST_LABEL and _LABEL.fullmatch(text[start : match.end()].strip()):
+    label = text[start : match.end()].strip() if match.end() - start < _LONGEST_LABEL else ""
+    if _LABEL.fullmatch(label) or label.removesuffix(".").isdecimal():
         return False
-    number = text[start : match.start()] if match.start() - start < _LONGEST_NUMBER else ""
-    if after[:1].islower() or number.strip().isdecimal():
-        return False
-    first = max(start, match.start() - _LONGEST_ABBREVIATION)
-    if _ABBREVIATION.search(text, first, match.start() + 1):
-        return False
-    return known is None or not _is_abbreviation(text[first : match.start()], known)
+    before = text[max(start, match.start() - _LONGEST_ABBREVIATION) : match.start()]
+    if after[:1].islower():
+        return known is None and match["stop"] == "." and _WHOLE_WORD.search(before) is not None
+    return not (
+        _ABBREVIATION.search(text, match.start() - len(before), match.start() + 1)
+        or _is_abbreviation(before, after, known)
+    )
 
 
-def _is_abbreviation(before: str, known: LanguageWords) -> bool:
-    """Whether the word before a full stop is an abbreviation of the language, or an ordinal."""
+def _is_abbreviation(before: str, after: str, known: LanguageWords | None) -> bool:
+    """Whether the word before a full stop is an abbreviation of the language, or an ordinal.
+
+    In English, which has no list, a short word is one where a number follows and it is no word, or
+    where it is one with a capital: "tel. 0161", "no. 9".
+    """
+    if known is None:
+        short = _SHORT_WORD.search(before)
+        if short is None or not any(map(str.isdigit, "".join(after.split()[:1]))):
+            return False
+        is_word = any(short[0].lower() in words for words in (english_words(), STOP_WORDS))
+        return not is_word or _ABBREVIATION.match(f"{short[0].capitalize()}.") is not None
     token = before.rpartition(" ")[2].rpartition("\n")[2].lstrip(_OPENING).casefold()
     if token.isdecimal():
         return known.ordinals and len(token) <= _LONGEST_ORDINAL
@@ -558,10 +577,8 @@ def _is_abbreviation(before: str, known: LanguageWords) -> bool:
 
 def _add_range(text: str, start: int, end: int, found: list[tuple[int, int]]) -> int:
     piece = text[start:end]
-    stripped = piece.strip()
-    if stripped:
-        left = start + len(piece) - len(piece.lstrip())
-        found.append((left, left + len(stripped)))
+    if piece.strip():
+        found.append((end - len(piece.lstrip()), start + len(piece.rstrip())))
     return end
 
 
@@ -589,8 +606,6 @@ def find_words(quoted: str, text: str) -> tuple[int, int] | None:
     Case, accents, punctuation and spaces may differ; no word may.
     """
     wanted, there = _WORD_QUOTATIONS.findall(quoted), list(_WORD_QUOTATIONS.finditer(text))
-    if len(wanted) > len(there):
-        return None
     wanted = [fold(word) for word in wanted]
     # Words that say something: a letter that is in no word of this Python's is not among them.
     if not terms(" ".join(wanted)):

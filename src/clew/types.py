@@ -258,12 +258,19 @@ OBSERVATION, CARD = "memory:", "entity:"
 def file_source(path: Path) -> str:
     r"""The source of a file's document: its absolute path, links resolved, with forward slashes.
 
+    A link that leads nowhere is called by its own name.
     Bytes of a name that are no UTF-8 are written as `\xNN`, and so are what would make it the
     source of a record, a `#` behind anything but a blank, and the backslash of a `\x` of its own:
     no two files have one source.
     """
-    posix = os.fsencode(Path(os.path.realpath(path)).as_posix())
-    name = posix.replace(b"\\x", b"\\x5cx").decode("utf-8", "backslashreplace")
+    real = (
+        Path(os.path.realpath(path))
+        if os.path.exists(path)
+        else Path(os.path.realpath(path.parent), path.name)
+    )
+    name = (
+        os.fsencode(real.as_posix()).replace(b"\\x", b"\\x5cx").decode("utf-8", "backslashreplace")
+    )
     return re.sub(r"(?<=[^/\s])#", r"\\x23", name)
 
 

@@ -161,8 +161,9 @@ class Away(ScriptedLanguageModel):
 def asked_of(folder: Path, model: ScriptedLanguageModel, seconds: float = 30) -> Iterator[Site]:
     token, digest = new_token()
     settings = settings_in(folder, digest, "clocks")
-    serve = settings.serve.model_copy(update={"request_seconds": seconds})
-    settings = settings.model_copy(update={"serve": serve})
+    settings = settings.model_copy(
+        update={"serve": settings.serve.model_copy(update={"request_seconds": seconds})}
+    )
     with (
         Clew(settings, embedder=HashEmbedder(), language_model=model) as engine,
         serving(settings, engine, token) as site,
@@ -184,6 +185,7 @@ def test_an_answer_shows_as_it_is_written_and_leads_to_its_sources(
         expect(page.locator(".hit")).to_have_count(2)
         model.go_on.set()
         expect(answer).to_contain_text("Tobias Fenn taught her.")
+        expect(page.get_by_text("No passage is likely to answer")).to_have_count(0)
         expect(answer.locator("a")).to_have_text(["[1]", "[2]"])
         answer.locator("a").nth(1).click()
         expect(page.locator(":target")).to_be_in_viewport()
@@ -223,5 +225,7 @@ def test_the_answer_heeds_the_filters_of_the_page(page: Page, lights: Site) -> N
     page.goto(f"{lights.url}/ui/?q=the harbour&limit=2&as_of=2100")
     with page.expect_request("**/api/v1/ask") as asked:
         page.get_by_role("button", name="Answer in sentences").click()
-    sent = asked.value.post_data_json or {}
-    assert {"top_k": 2, "as_of": "2100", "query": "the harbour"}.items() <= sent.items()
+    assert {"top_k": 2, "as_of": "2100", "query": "the harbour"}.items() <= (
+        asked.value.post_data_json or {}
+    ).items()
+    expect(page.get_by_role("button", name="Answer in sentences")).to_be_hidden()

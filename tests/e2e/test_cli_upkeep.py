@@ -138,12 +138,15 @@ def test_of_many_that_are_left_out_the_first_of_a_kind_are_named(
     assert sum("no start" in item["reason"] for item in report["skipped"]) == 250
 
 
-def test_empty_files_are_listed_and_no_failure(in_process: Run, tmp_path: Path) -> None:
+def test_empty_files_are_no_failure_and_a_missing_one_makes_no_store(
+    in_process: Run, tmp_path: Path
+) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
     for name, text in {"a.md": "", "b.txt": " \n\t", "c.html": "<script>1</script>"}.items():
         (folder / name).write_text(text)
 
+    assert (in_process("index", "nowhere").returncode, (tmp_path / ".clew").exists()) == (2, False)
     alone = in_process("index", "empty")
     (folder / "d.md").write_text("The mill stands.")
     beside = in_process("index", "empty")

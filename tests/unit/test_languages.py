@@ -23,6 +23,7 @@ from clew.search.pipeline import STRATEGIES
 from clew.search.words import MOST_READ, _is_known, _likelihood, read_as_spelt
 from clew.text import (
     fold,
+    is_english,
     question_language,
     question_terms,
     question_words,
@@ -207,10 +208,22 @@ def test_stems_of_the_language_are_stored_and_asked(engine: clew.Clew) -> None:
         ("Wann hat Frau Lachmann Geburtstag?", "de"),
         ("Who repairs the north fence of the Tilleuls garden?", "en"),
         ("Ostby Vell", "en"),
+        *(
+            (asked.format(name), language)
+            for language, asked in [
+                *product(["en"], "is room {} in;who has {};where is {};is {} e paid".split(";")),
+                *product(["de"], "Wo ist {};wer hat {};Wann kommt {}".split(";")),
+                *product(["fr"], "où est {};Quand arrive {};À qui est {}".split(";")),
+                *product(["es"], "¿Dónde está {}?;quién tiene {};¿Cuánto cuesta {}?".split(";")),
+            ]
+            for name in ["Anna", "E", "A-12", "LN/0417", "Ola Van Berg", "Die Hard"]
+        ),
     ],
 )
 def test_the_language_of_a_question_is_one_of_the_stores(question: str, language: str) -> None:
-    assert question_language(question, {"fr", "de", "xx"}) == language
+    """Names and codes that are spelt like function words of other languages tell none."""
+    assert question_language(question, {"fr", "de", "es", "xx"}) == language
+    assert is_english(question) == (language == "en")
 
 
 def test_each_word_of_a_question_has_its_forms_in_the_languages_of_the_store() -> None:

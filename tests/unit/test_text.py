@@ -58,6 +58,21 @@ def parts(text: str) -> list[str]:
         ),
         # A title with a full stop ends no sentence.
         ("It was carried, Cllr. Bligh voting against it.", None),
+        # A short word that is none stands before a number; behind a number it is a unit.
+        (
+            "Licence no. LN/0417. Tel. 0161 555, ref. #4410.",
+            ["Licence no. LN/0417.", "Tel. 0161 555, ref. #4410."],
+        ),
+        (
+            "It was hot. 3 came. It weighs 43 kg. 12 of us, approx. 3 hours.",
+            ["It was hot.", "3 came.", "It weighs 43 kg.", "12 of us, approx. 3 hours."],
+        ),
+        ("We asked the PTA. 12 came.", ["We asked the PTA.", "12 came."]),
+        # Whole words end sentences before small letters, too; abbreviations do not.
+        (
+            "Ask Mr. Crowe. fence is down. see fig. four",
+            ["Ask Mr. Crowe.", "fence is down. see fig. four"],
+        ),
     ],
 )
 def test_sentences_end_where_structure_does(text: str, expected: list[str] | None) -> None:
@@ -68,9 +83,22 @@ def test_sentences_end_where_structure_does(text: str, expected: list[str] | Non
 def test_every_visible_character_lies_in_one_sentence(text: str) -> None:
     found = sentences(text)
     covered = [i for start, end in found for i in range(start, end)]
-    assert len(covered) == len(set(covered))
+    assert covered == sorted(set(covered))
     assert {i for i, c in enumerate(text) if not c.isspace()} <= set(covered)
-    assert found == sorted(found)
+
+
+@given(
+    short=st.text("bdfghjkp", min_size=2, max_size=3),
+    name=st.from_regex(r"[A-Z][a-z]{3,9}[aeiouy]", fullmatch=True),
+    number=st.from_regex(r"(#|£|[A-Z]{1,2}[/-])?[0-9]{1,5}", fullmatch=True),
+)
+def test_a_short_word_goes_on_with_a_number_and_a_name_ends_its_sentence(
+    short: str, name: str, number: str
+) -> None:
+    assert parts(f"Paid under {short}. {number} by {name}. fell {number} times.") == [
+        f"Paid under {short}. {number} by {name}.",
+        f"fell {number} times.",
+    ]
 
 
 _WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=12), min_size=1, max_size=60)
@@ -85,8 +113,7 @@ def test_lines_that_their_width_broke_are_no_sentences(words: list[str], width: 
 def test_lines_that_their_writer_broke_are_sentences(words: list[str], data: st.DataObject) -> None:
     """The longest line is so long that the next word would have fitted behind any other."""
     cuts = data.draw(st.sets(st.integers(1, len(words))))
-    ends = sorted({*cuts, len(words)})
-    lines = [" ".join(words[a:b]) for a, b in pairwise([0, *ends])]
+    lines = [" ".join(words[a:b]) for a, b in pairwise([0, *sorted({*cuts, len(words)})])]
     lines.append("k " + "k" * (13 + max(map(len, lines))))
     assert parts("\n".join(lines)) == lines
 

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from clew.errors import InputError, UnreadableError, check_several
+from clew.errors import EMPTY, InputError, UnreadableError, check_several
 from clew.hookspecs import Reader, kind_of, there
 from clew.indexing.outline import dated_sections, headings, title_from_name
 from clew.indexing.reading.common import (
@@ -121,6 +121,8 @@ def read_raw(
     raw: RawFile, *, digest: str | None = None, modified: datetime | None = None
 ) -> ReadResult:
     """`read_file` for bytes in hand; `modified` is when they were last written, where known."""
+    if not raw.data:
+        raise raw.unreadable(EMPTY)
     file = unpacked(raw) if raw.suffix == GZIPPED else raw
     try:
         readers = (*file.own_readers, there(_READERS.get(file.media_type, read_text)))
@@ -130,7 +132,7 @@ def read_raw(
     if not any(document.text.strip() for document in result.documents):
         if result.skipped and not result.documents:
             return result
-        raise raw.unreadable("empty")
+        raise raw.unreadable(EMPTY)
     known = digest or hashlib.sha256(raw.data).hexdigest()
     documents = (_complete(document, known, modified) for document in result.documents)
     return replace(result, documents=tuple(replace(d, read_from=raw.read_from) for d in documents))
@@ -199,7 +201,11 @@ def _opened(path: Path, settings: ReadSettings) -> Iterator[tuple[BufferedReader
                 raise UnreadableError(file_source(path), f"too large ({size})")
             yield file, status
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = (
+            "a link that leads nowhere"
+            if os.path.islink(path) and not os.path.exists(path)
+            else (error.strerror or str(error)).lower()
+        )
         raise UnreadableError(file_source(path), reason) from error
 
 

@@ -63,16 +63,16 @@ def _sends(path: str, tool: str, **how: Any) -> Page:  # noqa: ANN401 - as `chan
 
 
 PAGES = (
-    Page(path="/", run=pages.ask, right="query_documents"),
+    Page(path="/", run=partial(pages.beside, pages.ask), right="query_documents"),
     Page(path="/suggest", run=pages.suggest, right="graph_enhanced_search"),
     Page(path="/compare", run=pages.compare, right="query_documents"),
-    Page(path="/documents", run=pages.documents, right="list_documents"),
+    Page(path="/documents", run=partial(pages.beside, pages.documents), right="list_documents"),
     Page(path="/documents/{document}", run=pages.document, right="get_document"),
     Page(path="/documents/{document}/versions", run=pages.versions, right="get_document"),
     Page(path="/entities", run=pages.entities, right="graph_enhanced_search"),
     Page(path="/entity", run=pages.named, right="graph_enhanced_search"),
     Page(path="/entities/{entity}", run=pages.entity, right="graph_enhanced_search"),
-    Page(path="/graph", run=pages.graph, right="view_graph"),
+    Page(path="/graph", run=partial(pages.beside, pages.graph), right="view_graph"),
     Page(path="/merges", run=changes.suggestions, right="suggest_merges"),
     Page(path="/communities", run=pages.communities, right="list_communities"),
     Page(path="/communities/{community}", run=pages.community, right="list_communities"),

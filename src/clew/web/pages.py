@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.responses import RedirectResponse, Response
@@ -36,7 +36,15 @@ DEEP = 200
 FILTERS = ("strategy", "since", "until", "as_of", "limit", "max_tokens")
 
 
-def ask(page: PageRequest) -> Response:
+def beside(run: Callable[[PageRequest, str], Response], page: PageRequest) -> Response:
+    """A page with a form: what is wrong with a field stands beside it, and the fields are kept."""
+    try:
+        return run(page, "")
+    except InputError as error:
+        return run(page, str(error))
+
+
+def ask(page: PageRequest, problem: str) -> Response:
     """The question of the address and its answer, or the page to ask on."""
     question = page.text("q")
     filters = {name: page.text(name) for name in FILTERS}
@@ -47,26 +55,32 @@ def ask(page: PageRequest) -> Response:
         "where": where,
         "strategies": ["auto", *known_strategies()],
         "any_filter": any(filters.values()) or bool(where),
+        "problem": problem,
+        "status_code": 400 if problem else 200,
     }
-    if not question:
-        there = len(page.engine.store.document_digests())
-        examples = most_important(page, EXAMPLES) if there else []
+    if problem or not question:
+        there = 0 if problem else len(page.engine.store.document_digests())
+        # What texts name: no title of a file that nothing else tells of.
+        known = most_important(page, 4 * EXAMPLES) if there else []
         return render_page(
-            page, "ask.html", result=None, documents=there, examples=examples, **common
+            page,
+            "ask.html",
+            result=None,
+            documents=there,
+            examples=[entity for entity in known if entity.mentions][:EXAMPLES],
+            **common,
         )
-    try:
-        limit = page.number("limit", 10, 100)
-        result = _search(page, question, limit=limit)
-    except InputError as error:
-        return render_page(
-            page, "ask.html", status_code=400, result=None, problem=str(error), **common
-        )
+    limit = page.number("limit", 10, 100)
+    result = _search(page, question, limit=limit)
     hits = result.hits
     paths = [[step.entity for step in hit.path] for hit in hits]
     names = (name for group in (*(hit.entities for hit in hits), *paths) for name in group)
     ids = name_ids(page.engine, names)
-    knots = {ids[name] for path in paths for name in path if name in ids}
-    drawn = {"question": question, "alone": sorted(knots), "as_of": page.text("as_of")}
+    drawn = {
+        "question": question,
+        "alone": sorted({ids[name] for path in paths for name in path if name in ids}),
+        "as_of": page.text("as_of"),
+    }
     return render_page(
         page,
         "ask.html",
@@ -160,25 +174,27 @@ RELATIONS = 200
 """Relations of the passages shown, at most."""
 
 
-def documents(page: PageRequest) -> Response:
+def documents(page: PageRequest, problem: str) -> Response:
     """The list, by source, or what of it meets the filters."""
     where = page.texts("where")
     wanted = page.text("name").casefold()
     found = [
         info
-        for info in page.engine.documents.list(where)
+        for info in ([] if problem else page.engine.documents.list(where))
         if wanted in info.title.casefold() or wanted in info.source.casefold()
     ]
-    number = page.number("page", 1, 1_000_000)
+    number = 1 if problem else page.number("page", 1, 1_000_000)
     return render_page(
         page,
         "documents.html",
+        status_code=400 if problem else 200,
+        problem=problem,
         documents=found[(number - 1) * LISTED : number * LISTED],
         total=len(found),
         number=number,
         pages=-(-len(found) // LISTED),
         where=where,
-        notes=page.engine.documents.unknown_fields(where),
+        notes=[] if problem else page.engine.documents.unknown_fields(where),
         wanted=page.text("name"),
     )
 
@@ -424,30 +440,37 @@ LEVELS = 30
 """Communities offered to begin from."""
 
 
-def graph(page: PageRequest) -> Response:
+def graph(page: PageRequest, problem: str) -> Response:
     """The picture of the address with its tables, or where to begin."""
     asked = page.arguments(page.query, PICTURE)
     for name in ("entities", "alone"):  # a name is as good as an id
-        if name in asked:
+        if name in asked and not problem:
             asked[name] = [page.engine.entities.get(value).id for value in asked[name]]
     given = {parameter.name: asked.get(parameter.name) for parameter in PICTURE}
-    if not any(asked.get(name) for name in ("question", "entities", "alone", "community")):
-        engine, may_list = page.engine, page.may("list_communities")
-        there = bool(engine.store.document_digests())
+    if problem or not any(
+        asked.get(name) for name in ("question", "entities", "alone", "community")
+    ):
+        engine, there = page.engine, not problem and bool(page.engine.store.document_digests())
         return render_page(
             page,
             "graph.html",
+            status_code=400 if problem else 200,
+            problem=problem,
             seen=None,
+            asked=asked,
             given=given,
             documents=there,
             examples=most_important(page, 12) if there else [],
-            communities=engine.graph.communities(0, LEVELS) if there and may_list else [],
+            communities=engine.graph.communities(0, LEVELS)
+            if there and page.may("list_communities")
+            else [],
         )
     seen = picture(page.engine, **complete("graph", PICTURE, asked))
     state = page.engine.state
     return render_page(
         page,
         "graph.html",
+        problem=problem,
         seen=seen,
         asked=asked,
         given=given,

@@ -24,7 +24,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.engine import Engine
+from clew.engine import Engine, documents, graph
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.mcp.calls import Opened, RequestScope
 from clew.mcp.http import ForbiddenError, bounded
@@ -489,7 +489,12 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals.update(static=static, menu=MENU)
+    made.globals.update(
+        static=static,
+        menu=MENU,
+        # What shows all of a kind, as messages call it elsewhere and here.
+        listings={documents.LISTING: "the page Documents", graph.LISTING: "the page Entities"},
+    )
     made.filters.update(
         percent=lambda share: "–" if share is None else f"{share:.0%}",
         count="{:,}".format,

@@ -21,7 +21,9 @@ from clew.cli.output import print_table, shown_source, write_json, write_line
 from clew.engine import Engine
 from clew.errors import EMPTY, InputError, MissingExtraError, NotFoundError
 from clew.hookspecs import Pack
-from clew.settings import Settings
+from clew.indexing.inputs import roots_of
+from clew.indexing.reading.files import find_files
+from clew.settings import ReadSettings, Settings
 from clew.text import counted, one_line, whole_number
 from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped, source_path
 
@@ -107,6 +109,10 @@ def index(
         with _opened_or_empty(common) as engine:
             _print_preview(common, engine.documents.preview(paths, **chosen))
         return
+    # A path that is not there makes no store.
+    find_files(
+        roots_of(paths), include=include or (), exclude=exclude or (), settings=ReadSettings()
+    )
     with common.open(make=True, packs=pack or ()) as engine:
         # The first of all files; then those that changed.
         runs = _changes(paths, engine.settings.stores_folder) if watch else iter([None])
@@ -179,8 +185,9 @@ def _index_standard_input(
 
 def print_report(report: IndexReport) -> None:
     """Print what an index run did, and a closing table of what it had to leave out."""
-    counts = ("added", "changed", "unchanged", "pruned")
-    parts = [f"{getattr(report, name):,} {name}" for name in counts]
+    parts = [
+        f"{getattr(report, name):,} {name}" for name in ("added", "changed", "unchanged", "pruned")
+    ]
     if report.skipped:
         parts.append(f"{len(report.skipped):,} skipped")
     write_line(
@@ -188,10 +195,9 @@ def print_report(report: IndexReport) -> None:
         f"(embedding {report.embedding_seconds:.1f} s)"
     )
     for pack, files in sorted(report.for_packs.items()):
-        were, their = ("file was", "its") if files == 1 else ("files were", "their")
         note(
-            f"{files:,} {were} read as plain text; the pack {pack} knows {their} format:"
-            f" clew index … --pack {pack}"
+            f"{counted(files, 'file was', 'files were')} read as plain text; the pack {pack} knows"
+            f" {'its' if files == 1 else 'their'} format: clew index … --pack {pack}"
         )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
@@ -221,8 +227,16 @@ def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
             left[full[0]] += 1
         else:
             rows.append((shown_source(item.source), item.reason))
-    more = [(f"and {n:,} more; --json lists all", shown_source(kind)) for kind, n in left.items()]
-    print_table(("skipped", "reason"), [*rows, *more])
+    print_table(
+        ("skipped", "reason"),
+        [
+            *rows,
+            *(
+                (f"and {n:,} more; --json lists all", shown_source(kind))
+                for kind, n in left.items()
+            ),
+        ],
+    )
 
 
 def _file_of(source: str) -> str:

@@ -65,12 +65,12 @@ def find_files(
 def _find(given: Sequence[Path], wanted: _Wanted) -> Iterator[Path]:
     seen: set[str] = set()
     for path in given:
-        found = _walk(path, wanted) if path.is_dir() else [str(path)]
-        for name in found:
+        for name in _walk(path, wanted) if path.is_dir() else [str(path)]:
             real = os.path.realpath(name)
             if real not in seen and not wanted.leads_out(real):
                 seen.add(real)
-                yield Path(real)
+                # A link that leads nowhere is named itself.
+                yield Path(name if os.path.islink(name) and not os.path.exists(name) else real)
 
 
 # --- which entries of a folder are wanted ------------------------------------------------
@@ -381,8 +381,11 @@ def is_clews_own(path: Path, settings: Settings) -> bool:
     """Whether a file is one of settings, or lies where stores or their vectors are kept."""
     if path.name.casefold() == SETTINGS_FILE or _is_same(path, Path(SETTINGS_FILE)):
         return True
-    own = (settings.stores_folder, settings.qdrant.path, settings.chroma.path)
-    folders = [_resolved(folder) for folder in own if folder is not None]
+    folders = [
+        _resolved(folder)
+        for folder in (settings.stores_folder, settings.qdrant.path, settings.chroma.path)
+        if folder is not None
+    ]
     return any(
         path.is_relative_to(folder) or any(_is_same(above, folder) for above in path.parents)
         for folder in folders

@@ -96,6 +96,9 @@ function settle(place, text, data) {
     if (!statement.supported) line.append(" (unsupported)");
     return line;
   });
-  if (data.answered) text.replaceChildren(...statements); else text.textContent = data.answer;
+  if (data.answered) {
+    text.replaceChildren(...statements);
+    document.getElementById("unlikely")?.replaceChildren("These passages come nearest");
+  } else text.textContent = data.answer;
   for (const note of data.notes ?? []) text.after(Object.assign(document.createElement("p"), { className: "note", textContent: note }));
 }
