@@ -78,8 +78,9 @@ def read_asked_time(session: QuerySession) -> AskedTime:
 def _of_the_archive(session: QuerySession) -> AskedTime:
     """The reading by the nearest year of which the store has something, else by the latest past.
 
-    In the past that is something said then, of a time to come whatever is told of it. A year that
-    fits the verb's tense is nearer than any other.
+    In the past that is something said then, of a time to come whatever is told of it: of that time
+    and of no longer one, "in 2027" says nothing of a day. A year that fits the verb's tense is
+    nearer than any other.
     """
     question, now, store = session.question, session.options.now, session.resources.store
     moments = (
@@ -88,13 +89,14 @@ def _of_the_archive(session: QuerySession) -> AskedTime:
     )
     readings = [read_time(question, now, moment) for moment in moments]
     for asked in sorted(readings, key=partial(_distance, session)):
-        start, end = (asked.period.start, asked.period.end) if asked.period else (None, None)
-        if asked.period is None or start is None or end is None:  # "since March"
+        period = asked.period
+        if period is None or period.start is None or period.end is None:  # "since March"
             break
-        ids = store.chunks_within(asked.period)
+        ids = store.chunks_within(period)
         ids = ids[session.allows(ids)]
-        said = store.published_at(ids.tolist()).values()
-        if any(start <= moment < end for moment in said) or (len(ids) and start > now):
+        times, said = store.chunk_times(ids.tolist()), store.published_at(ids.tolist())
+        told = times if period.start > now else {id_: times[id_][:1] for id_ in said}
+        if any(lies_within(one, period) for own in told.values() for one in own):
             return asked
     return readings[0]
 
