@@ -186,9 +186,9 @@ class QuerySession:
     def asks_of_period(self) -> bool:
         """Whether all of its period answers: "what was repaired in …?", "notes of …".
 
-        "Why", "who", "where", "when" and "how much" ask for one fact, however few the words.
+        "Why", "who", "how much" and "was there …?" ask for one fact, however few the words.
         """
-        of_fact = ("who", "why", "where", "when", "how")
+        of_fact = ("who", "why", "where", "when", "how", "yes_no")
         if self.named_period is None or question_form(self.question) in of_fact:
             return False
         few = len(question_terms(self.untimed)) <= 1 and not self.analysis.seeds
