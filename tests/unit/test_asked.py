@@ -185,6 +185,7 @@ DIARY = {
     "notice": ("2026-11-02", "The race is on 6 February 2027."),
     "talk of 2026": ("2026-10-20", "A talk."),
     "talk of 2027": ("2027-10-20", "A talk."),
+    "card": (None, "The card is valid until 2029."),
 }
 choir_engine, diary_engine = (
     engine_of(
@@ -219,7 +220,7 @@ YEARLESS = [
             ("12-19", 2025, 2025, 2025),  # nothing is to come
             ("02-06", 2027, 2027, 2027),  # nothing was
             ("10-20", 2026, 2027, 2026),  # the nearest
-            ("01-01", 2026, 2026, 2026),  # nothing at all: the latest past
+            ("01-01", 2026, 2026, 2026),  # nothing at all, but of a year: the latest past
         )
         for verb, year in zip(("has anybody", "will we have", "did we have"), years, strict=True)
     ),

@@ -725,6 +725,18 @@ EARLY = datetime(2023, 5, 8, 1, tzinfo=timezone(timedelta(hours=9)))
             {"created_at": WRITTEN},
             ["7 May 2023", "2023"],
         ),
+        # A day without a year is the nearest; further ones of the sentence are nearest to that.
+        ("It closes on 3 Dec at six.", {"created_at": WRITTEN}, ["3 December 2022"]),
+        (
+            "Due on 20 Aug, 1 November and 15 January.",
+            {"created_at": WRITTEN},
+            ["20 August 2023", "1 November 2023", "15 January 2024"],
+        ),
+        ("Until 2029. We meet on 2 June.", {"created_at": WRITTEN}, ["2029", "2 June 2023"]),
+        # What is told of a past year, of a year of two digits or of no day at all is none of these.
+        ("It opened in 1911. It shut on 2 June.", {"created_at": WRITTEN}, ["1911"]),
+        ("Built 2 June 84, by 12 may be.", {"created_at": WRITTEN}, []),
+        ("We meet on 2 June.", {}, []),
     ],
 )
 def test_a_relative_date_goes_by_when_the_text_was_written(

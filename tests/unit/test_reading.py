@@ -254,18 +254,22 @@ def test_of_what_was_told_of_one_thing_the_last_is_quoted(
         ("Who judged the honey show in 2024?", ["Canon Wilmot judged the honey show."]),
         ("Who judged the honey show in 2025?", ["Mrs Pascoe judged the honey show."]),
         ("Who judged the honey show in 2022?", []),
+        ("Who judged on 2 August 2025?", ["Mrs Pascoe judged the honey show."]),
+        ("What did we do on 2 August 2025?", ["Mrs Pascoe judged the honey show."]),
+        # What has no date is of no other period.
+        ("Who is steward of the tents in 2025?", ["Digory Bolt is steward of the tents."]),
     ],
 )
 def test_a_passage_of_the_period_answers_or_none(
     tmp_path: Path, question: str, said: list[str]
 ) -> None:
     with clew.open(store=tmp_path) as engine:
-        for year, judge in ((2024, "Canon Wilmot"), (2025, "Mrs Pascoe")):
-            engine.add(
-                f"{judge} judged the honey show. We can offer petrol and lunch.",
-                title=f"Show {year}",
-                metadata={"date": f"{year}-08-02"},
-            )
+        for title, does, metadata in (
+            ("Show 2024", "Canon Wilmot judged the honey show", {"date": "2024-08-02"}),
+            ("Show 2025", "Mrs Pascoe judged the honey show", {"date": "2025-08-02"}),
+            ("Helpers", "Digory Bolt is steward of the tents", {}),
+        ):
+            engine.add(f"{does}. We can offer petrol.", title=title, metadata=metadata)
         assert [statement.text for statement in engine.ask(question).statements] == said
 
 

@@ -24,7 +24,7 @@ from clew.search.answer.blocks import (
 from clew.search.answer.hits import read_relations
 from clew.search.answer.standing import says, stated_order
 from clew.search.channels import DEPTH, MOST, Ranking, in_turn, reciprocal_rank_fusion
-from clew.search.question import WORDING, AskedTime, read_time
+from clew.search.question import WORDING, AskedTime, question_form, read_time
 from clew.text import one_line, question_terms, terms
 from clew.types import Period, TemporalInfo, TimelineEntry
 
@@ -78,8 +78,9 @@ def read_asked_time(session: QuerySession) -> AskedTime:
 def _of_the_archive(session: QuerySession) -> AskedTime:
     """The reading by the nearest year of which the store has something, else by the latest past.
 
-    In the past that is something said then, of a time to come whatever is told of it. A year that
-    fits the verb's tense is nearer than any other.
+    In the past that is something said then, of a time to come whatever is told of it: of that time
+    and of no longer one, "in 2027" says nothing of a day. A year that fits the verb's tense is
+    nearer than any other.
     """
     question, now, store = session.question, session.options.now, session.resources.store
     moments = (
@@ -88,13 +89,14 @@ def _of_the_archive(session: QuerySession) -> AskedTime:
     )
     readings = [read_time(question, now, moment) for moment in moments]
     for asked in sorted(readings, key=partial(_distance, session)):
-        start, end = (asked.period.start, asked.period.end) if asked.period else (None, None)
-        if asked.period is None or start is None or end is None:  # "since March"
+        period = asked.period
+        if period is None or period.start is None or period.end is None:  # "since March"
             break
-        ids = store.chunks_within(asked.period)
+        ids = store.chunks_within(period)
         ids = ids[session.allows(ids)]
-        said = store.published_at(ids.tolist()).values()
-        if any(start <= moment < end for moment in said) or (len(ids) and start > now):
+        times, said = store.chunk_times(ids.tolist()), store.published_at(ids.tolist())
+        told = times if period.start > now else {id_: times[id_][:1] for id_ in said}
+        if any(lies_within(one, period) for own in told.values() for one in own):
             return asked
     return readings[0]
 
@@ -117,25 +119,22 @@ def in_period(
     several periods that are compared each has its turn. Where the question asks for what holds
     now, the newer of two passages that answer as well comes first.
     """
-    found = replace(strategy(session), arrange=by_time)
     if session.applied == "filtered":
-        return found
-    session.applied = "ordered"
+        return replace(strategy(session), arrange=by_time)
     period, asked = session.named_period, session.asked_time
-    if period is None:
+    insides = list(_insides(session, asked.compared or (period,))) if period else []
+    session.applied = "preferred" if insides else "ordered"
+    found = replace(strategy(session), arrange=by_time)
+    if period is None or not insides:
         newest = asked.newest and session.options.temporal is not False
         return replace(found, ranking=_newest_first(session, found.ranking)) if newest else found
-    insides = list(_insides(session, asked.compared or (period,)))
-    if not insides:
-        return found
-    session.applied = "preferred"
     rankings = [strategy(inside).ranking for inside in insides]
     answering = [
         _answering(session, inside, found.ranking, ranking)
         for inside, ranking in zip(insides, rankings, strict=True)
     ]
     if not any(map(len, answering)):
-        session.note(f"what answers is not of the period {_describe(period)!r}")
+        session.note(f"what answers is not of the period {_worded(period)!r}")
         # The best of all stays first; the best of the period are in view.
         answering = [found.ranking.ids[:IN_VIEW], *(ranking.ids[:IN_VIEW] for ranking in rankings)]
     ranking = found.ranking.led_by(in_turn(answering))
@@ -162,10 +161,9 @@ def _insides(session: QuerySession, periods: Sequence[Period]) -> Iterator[Query
             np.union1d(store.chunks_within(period), np.array(sorted(held), dtype=np.int64))
         )
         if inside.allowed is not None and len(inside.allowed):
-            # What all of the period answers has no sentence of its own.
-            yield replace(inside, of_period=not asks_of_period(session))
+            yield replace(inside, of_period=True)
         else:
-            session.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
+            session.note(f"no passage is of the period {_worded(period)!r}; it was ignored")
 
 
 def _answering(session: QuerySession, inside: QuerySession, found: Ranking, within: Ranking) -> Ids:
@@ -175,16 +173,15 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
     not among the best, of the best by meaning and by words. All of the period are taken where none
     is likely to answer, and of "what happened in …?", "what was repaired in …?" and "notes of …".
     """
-    if asks_of_period(session):
-        dated = dated_first(session, within.ids)
+    if session.asks_of_period:
+        # What is of a part of the period goes before what only overlaps it.
+        dated = within.ids[np.argsort(~dated_within(session, within.ids), kind="stable")]
         if not asks_what_happened(session):
             return dated
         # The first of each document, then the second: no table tells alone what happened.
-        chunks = session.resources.store.chunks(dated.tolist())
-        known = {chunk.id: chunk.document_id for chunk in chunks}
         of_document: dict[str, list[int]] = {}
-        for id_ in dated.tolist():
-            of_document.setdefault(known.get(id_, ""), []).append(id_)
+        for chunk in session.resources.store.chunks(dated.tolist()):
+            of_document.setdefault(chunk.document_id, []).append(chunk.id)
         return in_turn([np.array(own, dtype=np.int64) for own in of_document.values()])
     if max(session.confidences.values(), default=1) < LIKELY:
         return within.ids
@@ -245,7 +242,7 @@ def keep_to_period(session: QuerySession) -> None:
         session.note("the question names no period to keep to")
         return
     session.allowed = session.filtered(session.resources.store.chunks_within(period)).allowed
-    session.applied, session.of_period = "filtered", not asks_of_period(session)
+    session.applied, session.of_period = "filtered", True
 
 
 def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
@@ -330,8 +327,10 @@ def describe_time(session: QuerySession, hits: Sequence[Hit]) -> TemporalInfo | 
     )
 
 
-def _describe(period: Period) -> str:
-    return period.text or f"{period.start or '…'} to {period.end or '…'}"
+def _worded(period: Period) -> str:
+    """Its words, with the year that was understood where they leave it out."""
+    year = str((period.start or period.end or datetime.max).year)
+    return period.text if year in period.text else f"{period.text} ({year})"
 
 
 # How near passages are to the time that is asked for.
@@ -451,24 +450,17 @@ def _best(scores: Mapping[int, float]) -> Ranking:
 # Questions of a period and nothing else: "what happened on 9 April 2024?".
 
 
-def asks_of_period(session: QuerySession) -> bool:
-    """Whether it asks for what is of its period: "what was repaired in …?", "notes of …"."""
-    rest = question_terms(session.untimed)
-    few = len(rest) <= 1 and not session.analysis.seeds
-    return few or WORDING["events"].match(session.question) is not None
-
-
 def asks_what_happened(session: QuerySession) -> bool:
-    """Whether all that is asked is what happened then: whatever is dated so answers."""
-    if session.named_period is None:
-        return False
+    """Whether what happened then, or "what did I do", is all that is asked.
+
+    Whatever is dated so answers.
+    """
     asked = WORDING["happened"].match(session.untimed)
-    return asked is not None and not question_terms(session.untimed[asked.end() :])
-
-
-def dated_first(session: QuerySession, ids: Ids) -> Ids:
-    """The same passages, behind those with a time that lies wholly within the period asked for."""
-    return ids[np.argsort(~dated_within(session, ids), kind="stable")]
+    is_asked = asked is not None or question_form(session.question) == "what"
+    is_kept = session.named_period is not None and session.applied in ("filtered", "preferred")
+    return (
+        is_asked and is_kept and not question_terms(session.untimed[asked.end() if asked else 0 :])
+    )
 
 
 def dated_within(session: QuerySession, ids: Ids) -> NDArray[np.bool_]:

@@ -49,6 +49,9 @@ class Read:
     evidence: Evidence
     snapshot: Snapshot
     store: Store
+    undated: bool = False
+    """Whether only passages without a time are read: they say nothing against the others, which
+    keep the order of the ranking."""
 
     def order(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> Ordered:
         """Return the candidates as ranking and reader order them together.
@@ -56,7 +59,8 @@ class Read:
         `readings`, by chunk id, are what was read before, and grow by what is read now.
         """
         ids = self.read(reader, found, readings)
-        return weigh(found, [readings.get(id_) for id_ in ids], reader.weights)
+        known = [readings.get(id_) for id_ in ids]
+        return found if self.undated else weigh(found, known, reader.weights)
 
     def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> list[int]:
         """Add what the reader says of the best candidates that are in its language; return all.
@@ -79,7 +83,13 @@ class Read:
                     start, end = (passages[id_].chunk.start + place for place in reading.span)
                     readings[id_] = replace(reading, span=(start, end))
 
-        chunks = [passages[id_].chunk for id_ in ids if id_ in passages and id_ not in readings]
+        chunks = [
+            passages[id_].chunk
+            for id_ in ids
+            if id_ in passages
+            and id_ not in readings
+            and not (self.undated and passages[id_].times)
+        ]
         alone = {one.id: unread(one) for one in chunks if (one.language or READS) == READS}
         learn(alone)
         finds = any(readings[id_].sureness > FOUND for id_ in ids if id_ in readings)

@@ -27,7 +27,14 @@ from clew.search.features import (
     read_first_stage_features,
 )
 from clew.search.options import CONTEXTUAL_DEPTH
-from clew.search.question import MAX_TERMS, Analysis, analyse, candidate_keys
+from clew.search.question import (
+    MAX_TERMS,
+    WORDING,
+    Analysis,
+    analyse,
+    candidate_keys,
+    question_form,
+)
 from clew.search.ranker import rank_candidates
 from clew.search.reading import Read, can_be_read
 from clew.search.walk import MAX_SEED_SENTENCES, Coverage, find_bridges, personalized_pagerank
@@ -174,6 +181,18 @@ class QuerySession:
         """The question without the words that name its period."""
         phrase = self.asked_time.phrase
         return self.question.replace(phrase, " ") if phrase else self.question
+
+    @property
+    def asks_of_period(self) -> bool:
+        """Whether all of its period answers: "what was repaired in …?", "notes of …".
+
+        "Why", "who", "how much" and "was there …?" ask for one fact, however few the words.
+        """
+        of_fact = ("who", "why", "where", "when", "how", "yes_no")
+        if self.named_period is None or question_form(self.question) in of_fact:
+            return False
+        few = len(question_terms(self.untimed)) <= 1 and not self.analysis.seeds
+        return few or WORDING["events"].match(self.question) is not None
 
     @cached_property
     def newest(self) -> datetime | None:
@@ -323,7 +342,8 @@ class QuerySession:
         if reader is not None:
             with self.timings.step("read"):
                 asked = self.untimed if self.of_period else self.question
-                read = Read(asked, evidence, self.snapshot, self.resources.store)
+                undated = self.named_period is not None and not self.of_period
+                read = Read(asked, evidence, self.snapshot, self.resources.store, undated)
                 found = read.order(reader, found, self.readings)
         self.confidences.update(zip(ids.tolist(), found.confidences.tolist(), strict=True))
         self.second_hop = found.second_hop
@@ -332,12 +352,13 @@ class QuerySession:
     def _reader(self) -> Reader | None:
         """The reader, where it can read this question.
 
-        It sees no dates of documents: where a period is named it reads what is of that period.
+        It sees no dates of documents: where a period is named it reads what is of that period, and
+        of the rest what is of no other. What all of the period answers has no sentence of its own.
         """
-        is_elsewhere = self.named_period is not None and not self.of_period
-        if self.options.fast or is_elsewhere or not can_be_read(self.question):
+        told_apart = self.of_period or self.applied == "preferred" or self.named_period is None
+        if self.options.fast or self.asks_of_period or not told_apart:
             return None
-        return self.resources.reader
+        return self.resources.reader if can_be_read(self.question) else None
 
     def judge(self) -> None:
         """Fill `confidences` where the strategy did not rank by what was learned."""

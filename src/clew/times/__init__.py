@@ -18,7 +18,7 @@ from clew.times.document_dates import (
     to_time,
 )
 from clew.times.names import DAY, MONTH, FoundPeriod, find_relative, name_of, read_period
-from clew.times.ranges import find_periods, find_yearless
+from clew.times.ranges import find_days, find_periods, find_yearless
 from clew.types import in_utc
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "date_of",
     "day_order",
     "find_date",
+    "find_days",
     "find_periods",
     "find_relative",
     "find_yearless",

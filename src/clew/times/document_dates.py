@@ -91,9 +91,11 @@ def path_date(path: str) -> PartialDate | None:
 
 def _part_date(part: str) -> PartialDate | None:
     """The day or month that one name states."""
-    if date := _matched(_COMPACT.search(part)):
-        return date
-    return find_date(_SEPARATORS.sub(" ", part)) or _matched(_YEAR_MONTH.search(part))
+    return (
+        _matched(_COMPACT.search(part))
+        or find_date(_SEPARATORS.sub(" ", part))
+        or _matched(_YEAR_MONTH.search(part))
+    )
 
 
 def _yearless(parts: list[str]) -> PartialDate | None:
@@ -112,8 +114,7 @@ def _matched(match: re.Match[str] | None) -> PartialDate | None:
     if match is None:
         return None
     said = match.groupdict()
-    year, month, day = (int(said.get(name) or 0) for name in ("year", "month", "day"))
-    return _date(year, month, day)
+    return _date(*(int(said.get(name) or 0) for name in ("year", "month", "day")))
 
 
 def _date(year: int, month: int, day: int | None) -> PartialDate | None:

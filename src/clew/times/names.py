@@ -55,9 +55,8 @@ def one_day(day: date) -> Days:
 def _year(match: re.Match[str]) -> Days:
     """A year; "1990s" is ten of them, "1800s" a hundred ("2000s" mostly means the decade)."""
     year = int(match["year"])
-    years = 1
-    if match["plural"]:
-        years = 100 if year % 100 == 0 and year < 2000 else 10
+    many = 100 if year % 100 == 0 and year < 2000 else 10
+    years = many if match["plural"] else 1
     return date(year, 1, 1), date(year + years, 1, 1)
 
 
@@ -133,9 +132,7 @@ def _week(match: re.Match[str]) -> Days:
 
 
 def _number(text: str) -> int:
-    found = _NUMBER.search(text)
-    assert found is not None
-    return int(found.group())
+    return int("".join(filter(str.isdecimal, text)))
 
 
 def _form(words: str) -> re.Pattern[str]:
@@ -285,8 +282,8 @@ def name_of(period: Period) -> str | None:
     year, month = start.year, MONTHS[start.month - 1]
     day = f"{start.day} {month} {year}"
     weeks = {1: f"week of {day}", 6: f"weekend of {day}"}
-    names = [day, f"{month} {year}", f"Q{(start.month + 2) // 3} {year}", str(year)]
-    names += [f"{season} {year}" for season, first in SEASONS.items() if first == start.month]
+    seasons = (f"{season} {year}" for season, first in SEASONS.items() if first == start.month)
+    names = [day, f"{month} {year}", f"Q{(start.month + 2) // 3} {year}", str(year), *seasons]
     for name in [*names, weeks.get(start.isoweekday(), day)]:
         if (found := read_period(name)) and (found.start, found.end) == (start, period.end):
             return name
@@ -382,24 +379,20 @@ def find_relative(
     the one before this, "the past week" seven days up to today; "last Friday" is the latest before
     today, "next Friday" the first after it; "two weeks ago" is a week, "two days ago" a day.
     """
-    end = len(text) if end is None else end
     # A quick look that spares most texts the rest.
     small = text[start:end].lower()
     if not any(word in small for word in _SAY_DAY) and not (
         any(word in small for word in _POINT) and any(word in small for word in _SAY_UNIT)
     ):
         return
-    for match in _relative().finditer(text, start, end):
-        found = _found(match, now, _days)
-        if found is not None:
-            yield found
+    matches = _relative().finditer(text[:end], start)
+    yield from filter(None, (_found(match, now, _days) for match in matches))
 
 
 def find_recent(text: str, now: datetime) -> Iterator[FoundPeriod]:
     """Where a text says "recently": `RECENT_DAYS` days up to today."""
     for match in _RECENT.finditer(text):
-        found = _found(match, now, lambda _, today: _rolling("day", RECENT_DAYS, today))
-        if found is not None:
+        if found := _found(match, now, lambda _, today: _rolling("day", RECENT_DAYS, today)):
             yield found
 
 

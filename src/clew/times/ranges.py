@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cache, reduce
@@ -19,16 +19,17 @@ from clew.languages import read_word_lists
 from clew.times.names import (
     DAY,
     MONTH,
+    MONTHS,
     Days,
     FoundPeriod,
     calendar_unit,
-    date_period,
     find_names,
     find_recent,
     find_relative,
     month_number,
     months_from,
     one_day,
+    read_period,
 )
 from clew.types import Period
 
@@ -325,6 +326,11 @@ _YEARLESS = re.compile(
     re.IGNORECASE,
 )
 _ASKED = re.compile(r"(?:[a-z,] [A-Z]\w*|,| up to| versus| vs\.?) $")
+_NO_DAY = re.compile(
+    r"(?:\d\w* (?:of )?)?(?:may|march)\b"
+    r"|\d\w*(?: of)? [A-Za-z]+\.? ['’]?\d\d(?![\d:]|\.\d| ?[ap]\.?m\b)"
+)
+"""What a text means as other words ("12 may enter") or with a year of two digits ("7 May 98")."""
 _LONGEST_JOINT = 40
 _MOST_YEARS_APART = 8
 """Years from one 29 February to the next, at most."""
@@ -352,9 +358,11 @@ def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
             year.reason == "alone" and _ASKED.search(text, max(0, year.start - 40), year.start)
         )
     }
-    for start, end, period in find_names(text):
-        if not (YEAR.fullmatch(text, start, end) and start in no_years):
-            found.append(FoundPeriod(start, end, period, relative=False))
+    found += [
+        FoundPeriod(start, end, period, relative=False)
+        for start, end, period in find_names(text)
+        if not (YEAR.fullmatch(text, start, end) and start in no_years)
+    ]
     found.sort(key=lambda f: (f.start - f.end, f.relative, f.start))
     kept: list[FoundPeriod] = []
     for one in found:
@@ -375,26 +383,28 @@ class YearlessDate:
 
     def latest(self, today: date) -> Period | None:
         """The latest that begins no later than `today`."""
-        years = range(today.year, max(0, today.year - _MOST_YEARS_APART - 1), -1)
-        return next((p for p in self._in(years) if p.start and p.start.date() <= today), None)
+        return next((one for first, one in self._around(today)[::-1] if first <= today), None)
 
-    def following(self, first: date) -> Period | None:
-        """The earliest that begins on `first` or later."""
-        years = range(first.year, min(9998, first.year + _MOST_YEARS_APART) + 1)
-        return next((p for p in self._in(years) if p.start and p.start.date() >= first), None)
+    def following(self, day: date) -> Period | None:
+        """The earliest that begins on `day` or later."""
+        return next((one for first, one in self._around(day) if first >= day), None)
 
-    def _in(self, years: Iterable[int]) -> Iterator[Period]:
-        for year in years:
-            try:
-                days = one_day(date(year, self.month, self.day)) if self.day else None
-            except ValueError:  # 29 February, or a day that no year has
-                continue
-            yield date_period(*(days or months_from(year, self.month, 1)))
+    def nearest(self, day: date) -> Period | None:
+        """The one that begins nearest to a day, before or after it."""
+        around = self._around(day)
+        return min(around, key=lambda one: abs(one[0] - day))[1] if around else None
+
+    def _around(self, day: date) -> list[tuple[date, Period]]:
+        """First days and periods of the years around a day, in order; none has a 30 February."""
+        years = range(day.year - _MOST_YEARS_APART, day.year + _MOST_YEARS_APART + 1)
+        name = f"{self.day or ''} {MONTHS[self.month - 1]}".strip()
+        found = [read_period(f"{name} {year}") for year in years]
+        return [(one.start.date(), one) for one in found if one and one.start]
 
 
-def find_yearless(text: str) -> Iterator[YearlessDate]:
+def find_yearless(text: str, start: int = 0, end: int | None = None) -> Iterator[YearlessDate]:
     """Words that may be a month or a day of one; "may" and "march" are, too, and small letters."""
-    for match in _YEARLESS.finditer(text):
+    for match in _YEARLESS.finditer(text[:end], start):
         day = match["before"] or match["after"]
         yield YearlessDate(
             start=match.start(),
@@ -402,6 +412,22 @@ def find_yearless(text: str) -> Iterator[YearlessDate]:
             month=month_number(match["month"]),
             day=int(day.rstrip("stndrhSTNDRH")) if day else None,
         )
+
+
+def find_days(text: str, start: int, end: int, written: datetime) -> Iterator[FoundPeriod]:
+    """Days of `text[start:end]` without a year: nearest to the one before, the first to `written`.
+
+    None where all years that the text names up to there are past: it tells of these.
+    """
+    days = [one for one in find_yearless(text, start, end) if one.day]
+    told = find_periods(text[:end], written) if days else []
+    years = [one.period.start.year for one in told if one.period.start]
+    near = written.date()
+    for one in days if max(years, default=near.year) >= near.year else ():
+        period = one.nearest(near) if _is_apart(one, told) else None
+        if period and period.start and not _NO_DAY.match(text, one.start):
+            near = period.start.date()
+            yield FoundPeriod(one.start, one.end, period, relative=True)
 
 
 _Date = FoundPeriod | YearlessDate
@@ -447,8 +473,8 @@ def find_ranges(text: str, now: datetime, newest: datetime | None = None) -> Ite
 
 def find_dates(text: str, now: datetime, newest: datetime | None = None) -> list[Period]:
     """Every single date as `find_ranges` reads it, those joined to a range by themselves."""
-    today = (newest or now).date()
-    return [period for group in _groups(text, now) for period in _periods(group, today)]
+    groups = _groups(text, now)
+    return [one for group in groups for one in _periods(group, (newest or now).date())]
 
 
 def hull(one: Period, other: Period) -> Period:
@@ -463,19 +489,18 @@ def hull(one: Period, other: Period) -> Period:
 
 def _groups(text: str, now: datetime) -> list[list[_Date]]:
     found = find_periods(text, now)
-    yearless = [
-        y
-        for y in find_yearless(text)
-        if not any((y.start < f.end and f.start < y.end) for f in found)
-    ]
     groups: list[list[_Date]] = []
-    dates: list[_Date] = [*found, *yearless]
+    dates: list[_Date] = [*found, *(one for one in find_yearless(text) if _is_apart(one, found))]
     for one in sorted(dates, key=lambda one: one.start):
         if groups and _JOINED.fullmatch(text, groups[-1][-1].end, one.start):
             groups[-1].append(one)
         else:
             groups.append([one])
     return groups
+
+
+def _is_apart(one: YearlessDate, dates: Sequence[FoundPeriod]) -> bool:
+    return not any(one.start < date.end and date.start < one.end for date in dates)
 
 
 def _periods(group: Sequence[_Date], today: date) -> Iterator[Period]:

@@ -19,7 +19,7 @@ from clew.indexing.ner.entity_types import (
 )
 from clew.languages import read_patterns, read_word_lists, word_list
 from clew.text import STOP_WORDS, cached
-from clew.times import find_relative, name_of, read_period
+from clew.times import find_days, find_relative, name_of, read_period
 from clew.times.names import name_around
 from clew.times.ranges import years
 
@@ -373,15 +373,16 @@ def find_relative_dates(text: str, start: int, end: int, written: datetime) -> I
     "yesterday" is "7 May 2023" in a text `written` on 8 May 2023, "last month" is "April 2023",
     "last week" is "week of 1 May 2023"; each is followed by its year as its own name. Days are
     those of `written`, which is in UTC. What is no day, week, weekend, month, season, quarter or
-    year of the calendar ("the past ten days") has no such name and is left out.
+    year of the calendar ("the past ten days") has no such name and is left out. "On 2 June" is
+    "2 June 2023" alone: too many days are named so for a year to tie their passages.
     """
+    for day in find_days(text, start, end, written):
+        yield NameSpan(day.start, day.end, day.period.text, "date")
     for found in find_relative(text, written, start, end):
         name = name_of(found.period)
         # "Today's" mostly means nowadays.
         is_vague = text[found.start :][:7].casefold().replace("’", "'") == "today's"
-        if name is None or found.period.start is None or is_vague:
-            continue
-        yield NameSpan(found.start, found.end, name, "date")
-        year = str(found.period.start.year)
-        if name != year:
-            yield NameSpan(found.start, found.end, year, "date", nested=True)
+        if name and not is_vague:
+            yield NameSpan(found.start, found.end, name, "date")
+            if len(name) > len("2023"):
+                yield NameSpan(found.start, found.end, name[-4:], "date", nested=True)
