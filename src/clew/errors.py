@@ -265,8 +265,10 @@ DID_YOU_MEAN = "did you mean {}? Names are taken whole here"
 def not_one(
     kind: str, name: str, found: Sequence[str], listing: str, offer: str = "near it: {}"
 ) -> str:
-    """The message where a name fits none, or several: what is near, or what shows all."""
+    """The message where a name fits none, or several: what is near, or what shows all.
+
+    `found` are names as they are to be shown.
+    """
     if not found:
         return f"no {kind} {name!r}; {listing} shows what there is"
-    shown = ", ".join(repr(item) for item in found[:5])
-    return f"no single {kind} {name!r}; {offer.format(shown)}"
+    return f"no single {kind} {name!r}; {offer.format(', '.join(found[:5]))}"

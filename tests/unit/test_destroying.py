@@ -118,11 +118,27 @@ def test_a_name_that_two_documents_have_is_neither(
     engine.index(["a.md"])
     engine.add("A text.", source="a.md")
 
-    with pytest.raises(NotFoundError, match=r"no single document 'a.md'; did you mean .*a\.md \("):
+    with pytest.raises(NotFoundError, match=r"no single document 'a.md'; did you mean .*a\.md' \("):
         engine.delete(["a.md"])
 
     assert engine.delete([str(tmp_path / "a.md")]) == 1
     assert held(engine) == {"a.md"}
+
+
+@pytest.mark.parametrize("titles", [("Kayak", "Kayak 2"), ("Kayak 2", "Kayak"), ("Kayak",)])
+def test_a_title_is_no_name_and_says_which_is_meant(
+    engine: clew.Clew, titles: tuple[str, ...]
+) -> None:
+    """A title may be that of several, today or tomorrow: what has it is told by its name."""
+    for title in titles:
+        engine.add(f"On {title}.", title=title)
+    names = {document.title: document.source for document in engine.documents.list()}
+    told = ", ".join(f"{names[title]!r} (titled {title!r})" for title in sorted(titles))
+
+    with pytest.raises(NotFoundError, match=re.escape(f"did you mean {told}?")):
+        engine.delete(["Kayak"])
+
+    assert engine.delete([names["Kayak"]]) == 1
 
 
 # --- the command line

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import clew
@@ -14,8 +16,9 @@ from clew.errors import ModelError
 from clew.models.reader import LONGEST_ANSWER, WHOLE, OnnxReader, Tokens, best_span
 from clew.models.reader import encode as encoded
 from clew.search.ranker import Ordered
-from clew.search.reading import weigh
+from clew.search.reading import FOUND, weigh
 from clew.settings import load_settings
+from clew.testing.fakes import HashEmbedder
 from clew.types import NewEntity, Reading, Unread
 from tests.unit.asked import add
 
@@ -229,23 +232,102 @@ def test_what_holds_now_is_what_the_newest_answer_says(
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "question"),
+    ("first", "second", "quoted", "question"),
     [
-        ("prefers tea", "prefers coffee", "What does Loveday prefer?"),
-        ("works at the creamery", "works at the harbour office", "Where does Loveday work?"),
-        ("drives a blue van", "drives a red tractor", "What does Loveday drive?"),
+        ("prefers tea", "prefers coffee", 1, "What does Loveday prefer?"),
+        ("works at the creamery", "works at the harbour office", 1, "Where does Loveday work?"),
+        ("drives a blue van", "drives a red tractor", 1, "What does Loveday drive?"),
+        # Of these the reader is far surer of the first.
+        ("works at Kernow Boats", "no longer works at Kernow Boats", 1, "Where does Loveday work?"),
+        (
+            "keeps her loom in the attic",
+            "moved her loom to the mill",
+            1,
+            "Where is Loveday's loom?",
+        ),
+        ("is married to Jory Penhale", "is widowed", 1, "Who is Loveday married to?"),
+        # What is of another thing changes nothing, though it has the same words.
+        (
+            "lives in a yellow house",
+            "lives on tea and toast",
+            0,
+            "In what house does Loveday live?",
+        ),
     ],
 )
 def test_of_what_was_told_of_one_thing_the_last_is_quoted(
-    tmp_path: Path, before: str, now: str, question: str
+    tmp_path: Path, first: str, second: str, quoted: int, question: str
 ) -> None:
     with clew.open(store=tmp_path) as engine:
         engine.entities.memory.create([NewEntity(name="Loveday", entity_type="person")])
-        for told in (before, now):
+        for told in (first, second):
             engine.entities.memory.add_observations([("Loveday", [f"Loveday {told}."])])
         answer = engine.ask(question)
 
-    assert [statement.text for statement in answer.statements] == [f"Loveday {now}."]
+    said = f"Loveday {(first, second)[quoted]}."
+    assert [statement.text for statement in answer.statements] == [said]
+
+
+def telling(says: Mapping[str, tuple[float, int]]) -> SimpleNamespace:
+    """A reader that says of each text what it was told to: how sure, and where it points."""
+    return SimpleNamespace(
+        weights={"order": (1.0, 0.0, 0.0), "confidence": (0.0, 1.0, 0.0, 0.0)},
+        warm=lambda: None,
+        read=lambda _, passages: [
+            Reading(relevance=sure, margin=sure, span=(at, at + 1))
+            for sure, at in (says.get(passage.text, (-9.0, 0)) for passage in passages)
+        ],
+    )
+
+
+@example(first=9, second=-9, other=-9)
+@given(first=st.floats(-9, 12), second=st.floats(-9, 12), other=st.floats(-9, 12))
+@settings(max_examples=25, deadline=None)
+def test_no_reader_has_what_was_replaced_quoted(
+    tmp_path_factory: pytest.TempPathFactory, first: float, second: float, other: float
+) -> None:
+    """Who moved lives where she moved to, however sure any reader is of what was told before."""
+    said = {"Lives in Cadiz.": first, "Moved to Bilbao.": second, "Keeps bees.": other}
+    folder = tmp_path_factory.mktemp("store")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        clew.open(folder, embedder=HashEmbedder()) as engine,
+    ):
+        reader = telling({text: (sure, 0) for text, sure in said.items()})
+        patch.setattr("clew.engine.state.make_reader", lambda _: reader)
+        engine.entities.memory.create([NewEntity(name="Ines Vidal", entity_type="person")])
+        for text in said:
+            engine.entities.memory.add_observations([("Ines Vidal", [text])])
+        answer = engine.ask("Where does Ines Vidal live?")
+
+    assert "Cadiz" not in answer.text
+    assert answer.answered or max(first, second) <= FOUND
+
+
+HEADED = {
+    "Fair": "# The fair of Vell\n\nIt has forty stalls.",
+    "The fair of Vell": "The fair of Vell\n\nIt has forty stalls.",
+    "Mail": "From: The fair of Vell <fair@vell.example>\nTo: Ann\n\nIt has forty stalls.",
+    "Reply": "> The fair of Vell\n\nIt has forty stalls.",
+}
+
+
+@pytest.mark.parametrize(("title", "text"), HEADED.items())
+@pytest.mark.parametrize("at", ["The fair", "forty"])
+def test_a_heading_answers_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title: str, text: str, at: str
+) -> None:
+    """Wherever the reader points: what is no sentence of the text is neither marked nor quoted."""
+    reader = telling({text: (9.0, text.index(at))})
+    monkeypatch.setattr("clew.engine.state.make_reader", lambda _: reader)
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add(text, title=title)
+        engine.entities.memory.create([NewEntity(name="Vell", entity_type="town")])
+        answer = engine.ask("Where is the fair of Vell?")
+        marked = [hit.answer and hit.answer[0] for hit in engine.search("fair of Vell").hits]
+
+    assert [one.text for one in answer.statements] == ["It has forty stalls."] * (at == "forty")
+    assert set(marked) <= {None, text.index("It has")}
 
 
 @pytest.mark.parametrize(

@@ -269,7 +269,7 @@ class Documents:
         ]
         if len(found) == 1:
             return found[0]
-        raise NotFoundError(not_one("document", name, [d.source for d in found], LISTING))
+        raise NotFoundError(not_one("document", name, [repr(d.source) for d in found], LISTING))
 
     def named(self, name: str) -> DocumentInfo:
         """The document with this id, source or path: what deletes or changes one asks here.
@@ -279,7 +279,7 @@ class Documents:
         found = self._named(name)
         if len(found) == 1:
             return found[0]
-        shown = [f"{d.source} ({d.id})" for d in found] or self._near(name)
+        shown = [f"{d.source!r} ({d.id})" for d in found] or self._near(name)
         raise NotFoundError(not_one("document", name, shown, LISTING, DID_YOU_MEAN))
 
     def _named(self, name: str) -> list[DocumentInfo]:
@@ -290,14 +290,18 @@ class Documents:
         return self._state.store.documents(ids=ids)
 
     def _near(self, name: str) -> list[str]:
-        """Sources that hold the name, or whose title does; else those spelled most alike."""
-        known, wanted = self._state.store.documents(), name.casefold()
-        near = [d.source for d in known if wanted in f"{d.source}\n{d.title}".casefold()]
-        if near:
-            return sorted(near, key=len)
-        from clew.indexing.linking import most_alike
+        """Sources that hold the name, or whose title does; else those spelled most alike.
 
-        return most_alike(name, (d.source for d in known), 5)
+        Each as it is shown, with its title where that does not stand in it.
+        """
+        titles = {d.source: d.title for d in self._state.store.documents()}
+        near = [s for s, title in titles.items() if name.casefold() in f"{s}\n{title}".casefold()]
+        near.sort(key=lambda s: (titles[s].casefold() != name.casefold(), len(s)))
+        if not near:
+            from clew.indexing.linking import most_alike
+
+            near = most_alike(name, titles, 5)
+        return [repr(s) if titles[s] in s else f"{s!r} (titled {titles[s]!r})" for s in near]
 
     def versions(self, name: str) -> list[DocumentVersion]:
         """The texts that a document has had, oldest first: digests, and when each was held."""

@@ -87,7 +87,7 @@ class Entities:
         entities = self._state.store.entities([found]) if found is not None else []
         if entities:
             return entities[0]
-        raise NotFoundError(not_one("entity", name, self.near(name), LISTING))
+        raise NotFoundError(not_one("entity", name, list(map(repr, self.near(name))), LISTING))
 
     def named(self, name: str | Entity) -> Entity:
         """The entity that has this very name or id: what changes or deletes one asks here.
@@ -103,7 +103,7 @@ class Entities:
         found = store.entities(list(dict.fromkeys(ids)))
         if len(found) == 1:
             return found[0]
-        shown = [f"{e.name} ({e.id})" for e in found] or self.near(name)
+        shown = [f"{e.name!r} ({e.id})" for e in found] or list(map(repr, self.near(name)))
         raise NotFoundError(not_one("entity", name, shown, LISTING, DID_YOU_MEAN))
 
     def described(
@@ -278,7 +278,9 @@ class Entities:
             known = {alias.name: alias.key for alias in self.aliases(entity)}
             for alias in alias_names:
                 if alias not in known:
-                    raise NotFoundError(not_one("name", alias, list(known), LISTING, DID_YOU_MEAN))
+                    raise NotFoundError(
+                        not_one("name", alias, list(map(repr, known)), LISTING, DID_YOU_MEAN)
+                    )
             made = self._state.store.split(entity.id, [known[alias] for alias in alias_names])
         return self._state.entity_ranks.applied(self._state.store.entities([made]))[0]
 

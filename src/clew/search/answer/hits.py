@@ -438,10 +438,9 @@ def _answers(session: QuerySession, passages: Sequence[PassageRecord]) -> dict[i
     A sentence counts by the share of the question's terms that it holds, each weighed by its rarity
     among the sentences of all these passages (log((n + 1) / (df + 0.5))). Terms of names count
     half: the question asks something of them. A question in the text says nothing: half of what it
-    counts goes to the sentence behind it. So do headings, which answer only where no sentence does.
-    Headers of a message say nothing, nor do lines quoted from another, and lines without letters
-    and digits. Passages without any such sign have no answering sentence. What the reader holds for
-    likelier than none goes before all that.
+    counts goes to the sentence behind it, and so does half of a heading. Passages without any such
+    sign have no answering sentence. What the reader holds for likelier than none goes before all
+    that. Only what `can_answer` does.
     """
     if not session.options.explain:
         return {}
@@ -461,13 +460,14 @@ def _answers(session: QuerySession, passages: Sequence[PassageRecord]) -> dict[i
         id_, ranges = passage.chunk.id, passage.sentence_ranges
         # Exact sums: in whatever order the words are, sentences with the same are equal.
         values = [math.fsum([weights[word] for word in words]) for words in of_sentences]
-        best = _best(passage, values)
-        if best is not None:
-            found[id_] = ranges[best]
+        may = [can_answer(passage.chunk, *one) for one in ranges]
+        best = _best(passage, values, may)
         reading = session.readings.get(id_)
         if reading is not None and reading.margin > _LEAST_MARGIN:
             at = reading.span[0]
-            found.update((id_, one) for one in ranges if one[0] <= at < one[1])
+            best = next((n for n, (start, end) in enumerate(ranges) if start <= at < end), best)
+        if best is not None and may[best]:
+            found[id_] = ranges[best]
     return found
 
 
@@ -511,26 +511,36 @@ def _terms_by_row(
     return found
 
 
-def _best(passage: PassageRecord, values: Sequence[float]) -> int | None:
-    told, headings = [0.0] * len(values), [0.0] * len(values)
-    handed_on = 0.0
-    body = header_end(passage.chunk)
+def _best(passage: PassageRecord, values: Sequence[float], may: Sequence[bool]) -> int | None:
+    told, handed_on = [0.0] * len(values), 0.0
     for place, (text, value) in enumerate(zip(passage.sentences, values, strict=True)):
         line = text.strip()
-        in_header = passage.sentence_ranges[place][0] < body
-        if in_header or line.startswith(">") or not any(map(str.isalnum, line)):
-            continue
-        if line.startswith("#") or line == passage.chunk.title:
-            headings[place] = value
-            handed_on = max(handed_on, _HANDED_ON * value)
-        elif line.rstrip("\"'”») ").endswith(_ASKS):
-            handed_on = max(handed_on, _HANDED_ON * value)
-        else:
+        if may[place] and not line.rstrip("\"'”») ").endswith(_ASKS):
             told[place], handed_on = max(value, handed_on), 0.0
-    for counted in (told, headings):
-        if max(counted, default=0.0) > 0:
-            return counted.index(max(counted))
-    return None
+        elif may[place] or line.startswith("#") or line == passage.chunk.title:
+            handed_on = max(handed_on, _HANDED_ON * value)
+    return told.index(max(told)) if max(told, default=0.0) > 0 else None
+
+
+def can_answer(chunk: StoredChunk, start: int, end: int) -> bool:
+    """Whether a sentence of a passage, by its range in the document, says anything.
+
+    Titles and headings do not, nor do headers of a message, lines quoted from another, and lines
+    without letters and digits.
+    """
+    line = chunk.text[start - chunk.start : end - chunk.start].strip()
+    return (
+        any(map(str.isalnum, line))
+        and not line.startswith(("#", ">"))
+        and line != chunk.title
+        and start >= header_end(chunk)
+        and not is_bare(chunk)
+    )
+
+
+def is_bare(chunk: StoredChunk) -> bool:
+    """Whether it is a card without a description: it says no more than the name."""
+    return chunk.is_card and ": " not in chunk.text.removeprefix(chunk.title)
 
 
 def header_end(chunk: StoredChunk) -> int:

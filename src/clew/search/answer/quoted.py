@@ -12,7 +12,7 @@ from operator import itemgetter
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from clew.search.answer.hits import header_end
+from clew.search.answer.hits import can_answer
 from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
 from clew.search.question import WORDING
@@ -115,11 +115,11 @@ def _answering(result: SearchResult) -> list[tuple[int, Hit]]:
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
     """The answering sentence; of a passage that is asked for by its name the first."""
     first, text = hit.chunk.start, hit.chunk.text
-    body = header_end(hit.chunk) - first
     ranges = sentences(text)
-    prose = (r for r in ranges if r[0] >= body and not text.startswith("#", r[0]))
-    opening = next(prose, None) if or_opening or "exact" in hit.scores else None
-    answer = hit.answer or (opening and (first + opening[0], first + opening[1]))
+    placed = ((first + start, first + end) for start, end in ranges)
+    by_name = or_opening or "exact" in hit.scores
+    opening = next((one for one in placed if by_name and can_answer(hit.chunk, *one)), None)
+    answer = hit.answer or opening
     if answer is None:
         return None
     # A record says nothing in parts: a price without its thing.

@@ -14,13 +14,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from clew.languages import read_word_lists
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
+from clew.search.answer.hits import is_bare
 from clew.search.channels import Ranking
 from clew.search.session import filtered_relations
 from clew.stores.relations import meaning_of, named_in, without_any
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from clew.search.answer.blocks import RetrievalResult
     from clew.search.session import QuerySession
-    from clew.types import Hit, PassageRecord, Relation, Vectors
+    from clew.types import Hit, PassageRecord, Relation, StoredChunk, Vectors
 
     Kind = Literal["now", "within", "before", "after", "course"]
     Fact = tuple[int, str, int]
@@ -124,24 +125,30 @@ def by_standing(
 ) -> tuple[RetrievalResult, Mapping[int, Standing]]:
     """What was found, with what holds before what does not; the standing of what was told.
 
-    Both by chunk id. What goes before something takes over how sure that is, and the other way
-    round, since both answer alike.
+    Both by chunk id. What goes instead of something else is at least as sure to answer as that, by
+    ranker and reader: both speak of what is asked, and neither knows what holds.
     """
     ids = found.ranking.ids[:LOOKED_AT].tolist()
     told = _Told.of(session, ids)
     order = told.in_order()
-    if order != ids:
-        # Each passage that rose is as sure as the best that it passed.
-        sure, places = session.confidences, {id_: place for place, id_ in enumerate(ids)}
-        for place, id_ in enumerate(order):
-            passed = [other for other in order[place + 1 :] if places[other] < places[id_]]
-            best = max(passed, key=lambda other: sure.get(other, 0.0), default=id_)
-            if id_ in sure and sure.get(best, 0.0) > sure[id_]:
-                sure[id_], sure[best] = sure[best], sure[id_]
-        led = [*order, *(id_ for id_ in found.ranking.ids.tolist() if id_ not in set(order))]
-        ranking = Ranking(np.array(led, dtype=np.int64), found.ranking.scores)
-        found = replace(found, ranking=ranking)
-    return found, told.standings()
+    chunks = [passage.chunk for passage in told.passages]
+    for place in reversed(order):
+        for other in told.instead[place]:
+            _be_as_sure(session, chunks[other], chunks[place].id)
+    first = [chunks[place].id for place in order]
+    led = [*first, *(id_ for id_ in found.ranking.ids.tolist() if id_ not in set(first))]
+    ranking = Ranking(np.array(led, dtype=np.int64), found.ranking.scores)
+    return replace(found, ranking=ranking), told.standings()
+
+
+def _be_as_sure(session: QuerySession, chunk: StoredChunk, than: int) -> None:
+    """Raise how sure a passage is to answer to what another one is, where that is surer."""
+    sure, readings = session.confidences, session.readings
+    if than in sure:
+        sure[chunk.id] = max(sure[than], sure.get(chunk.id, 0.0))
+    own, other = readings.get(chunk.id), readings.get(than)
+    if other is not None and (own is None or own.sureness < other.sureness):
+        readings[chunk.id] = replace(other, span=own.span if own else (chunk.start, chunk.end))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +168,8 @@ class _Told:
     """Entities that the question names."""
     likeness: Vectors
     """Of each two, -1 to 1."""
+    helps: Mapping[int, bool]
+    """Whether passages help to answer, as the reader says; by chunk id."""
     functional: frozenset[str]
     """Meanings of types of which one relation holds at a time."""
     nearness: Sequence[float]
@@ -187,6 +196,7 @@ class _Told:
             names={id_: entity_key(name) for id_, name in store.entity_names(sorted(ends)).items()},
             named=frozenset(seed.entity_id for seed in session.known_seeds),
             likeness=vectors @ vectors.T,
+            helps={id_: one.relevance >= 0 for id_, one in session.readings.items()},
             functional=frozenset(map(meaning_of, session.resources.settings.relations.functional)),
             nearness=(vectors @ session.vector).tolist(),
         )
@@ -194,7 +204,7 @@ class _Told:
     # --- order
 
     def in_order(self) -> list[int]:
-        """Chunk ids: each behind those that go before it, else in the order found."""
+        """Places: each behind those that go before it, else in the order found."""
         order: list[int] = []
         seen: set[int] = set()
 
@@ -204,7 +214,7 @@ class _Told:
             seen.add(place)
             for other in self._before(place):
                 put(other)
-            order.append(self.passages[place].chunk.id)
+            order.append(place)
 
         for place in range(len(self.passages)):
             put(place)
@@ -212,18 +222,21 @@ class _Told:
 
     def _before(self, place: int) -> list[int]:
         """Places of the passages that go before one, the newest first."""
-        others = [other for other in range(len(self.passages)) if other != place]
-        chunk = self.passages[place].chunk
-        if chunk.is_card and ": " not in chunk.text.removeprefix(chunk.title):
-            # A card without a description says no more than the name, which the question has.
-            told = [
-                o
-                for o in others
-                if self._owner(o) == self._owner(place) and not self.passages[o].chunk.is_card
-            ]
-            return told[:1]
-        found = [o for o in others if self._holds_instead(o, place) or self._renews(o, place)]
-        return sorted(found, key=lambda o: self._begins(o), reverse=self.asked.kind != "before")
+        if not is_bare(self.passages[place].chunk):
+            return self.instead[place]
+        # It says no more than the name, which the question has.
+        told = (o for o, one in enumerate(self.passages) if not one.chunk.is_card)
+        return [o for o in told if self._owner(o) == self._owner(place)][:1]
+
+    @cached_property
+    def instead(self) -> list[list[int]]:
+        """Places of the passages that tell what holds instead of what each tells, newest first."""
+        places = range(len(self.passages))
+        newest = sorted(places, key=self._begins, reverse=self.asked.kind != "before")
+        return [
+            [o for o in newest if o != p and (self._holds_instead(o, p) or self._renews(o, p))]
+            for p in places
+        ]
 
     def _holds_instead(self, other: int, place: int) -> bool:
         """Whether the other states a relation of one type that holds then, and this one did not."""
@@ -291,12 +304,15 @@ class _Told:
             return True
         none, named = self._unsettled(place, other)
         share = self.nearness[other] / max(self.nearness[place], 1e-6)
-        alike = self.likeness[other, place] >= ALIKE and share >= AS_NEAR
-        if none or alike or (named and share >= STILL_NEAR):
+        if none or (named and share >= STILL_NEAR):
             return True
         earlier, later = sorted((place, other), key=self._begins)
-        changed = says(self.passages[later].chunk.text, "changed")
-        return changed and share >= STILL_NEAR and self._share_a_word(earlier, later)
+        helps = [self.helps.get(self.passages[p].chunk.id, True) for p in (earlier, later)]
+        if helps == [True, False]:
+            return False
+        alike = self.likeness[other, place] >= ALIKE and share >= AS_NEAR
+        changed = says(self.passages[later].chunk.text, "changed") and share >= STILL_NEAR
+        return alike or (changed and self._share_a_word(earlier, later))
 
     def _is_over(self, place: int) -> bool:
         """Whether an observation itself says that it is so no more."""
