@@ -366,11 +366,11 @@ def test_keyword_scores_are_bm25_of_passages_and_of_windows(
     reader = VectorReader(lambda ids: vectors[snapshot.rows(ids)])
     found = read_first_stage_features(analysis, snapshot, channels, reader)
     question = list(dict.fromkeys(terms(SIGNALS_QUESTION)))
-    for texts, scores in (
+    for words, scores in (
         (passages, found.keyword_scores),
         (windows, found.window_keyword_scores),
     ):
-        assert scores[rows] == pytest.approx(_bm25(texts, question, passages), rel=1e-5)
+        assert scores[rows] == pytest.approx(_bm25(words, question, passages), rel=1e-5)
 
 
 # --- Bridges over sentences whose best is known by hand.

@@ -16,10 +16,10 @@ from clew.errors import ModelError
 from clew.models.reader import LONGEST_ANSWER, WHOLE, OnnxReader, Tokens, best_span
 from clew.models.reader import encode as encoded
 from clew.search.ranker import Ordered
-from clew.search.reading import FOUND, weigh
+from clew.search.reading import weigh
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import NewEntity, Reading, Unread
+from clew.types import FOUND, NewEntity, Reading, Unread
 from tests.unit.asked import add
 
 WEIGHTS = {"order": (1.0, 1.0, 0.0), "confidence": (0.0, 0.0, 1.0, 0.0)}

@@ -353,10 +353,12 @@ class QuerySession:
         """The reader, where it can read this question.
 
         It sees no dates of documents: where a period is named it reads what is of that period, and
-        of the rest what is of no other. What all of the period answers has no sentence of its own.
+        of the rest what is of no other. What all of the period answers, or the course of time, has
+        no sentence of its own.
         """
         told_apart = self.of_period or self.applied == "preferred" or self.named_period is None
-        if self.options.fast or self.asks_of_period or not told_apart:
+        in_course = self.asks_of_period or self.asked_time.evolution
+        if self.options.fast or in_course or not told_apart:
             return None
         return self.resources.reader if can_be_read(self.question) else None
 
