@@ -86,11 +86,9 @@ class Reader(nn.Module):
         spans = self.span(x) - 10_000.0 * outside[..., None].to(x.dtype)
         return spans, self.relevance(torch.tanh(self.hidden(x[:, 0])))[:, 0]
 
-    def freeze(self, layers: int) -> None:
-        """Leave embeddings and the first layers as they are."""
-        for part in (self.embeddings, *self.layers[:layers]):
-            for parameter in part.parameters():
-                parameter.requires_grad = False
+    def freeze_embeddings(self) -> None:
+        """Leave the embeddings as they are: half of all weights, of which few are met often."""
+        self.embeddings.requires_grad_(False)
 
 
 @dataclass(frozen=True, slots=True)

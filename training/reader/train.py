@@ -115,11 +115,11 @@ def learn(rank: int, given: argparse.Namespace) -> None:
 
 
 def first(given: argparse.Namespace) -> Reader:
-    """Return the network that training begins with, its lowest layers frozen."""
+    """Return the network that training begins with, its embeddings frozen."""
     reader = Reader(given.weights, given.layers)
     if given.begin:
         reader.load_state_dict(written(given.begin), strict=False)
-    reader.freeze(1)
+    reader.freeze_embeddings()
     return reader
 
 
