@@ -18,7 +18,7 @@ settings.register_profile(
 )
 settings.load_profile("clew")
 
-pytest_plugins = ["tests.neo4j_server"]
+pytest_plugins = ["tests.neo4j_server", "tests.chroma_server"]
 
 
 ISOLATION = "CLEW_LIMITS__ISOLATION"

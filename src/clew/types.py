@@ -725,7 +725,7 @@ LEAST_LIKELY = 0.1
 """Probability below which no passage is likely to answer."""
 LEAST_LIKELY_READ = 0.2
 """The same where passages were read, whose confidence is nearer to the middle. Of the questions of
-musique 3 % stay below it, and 64 % of those that nothing answers (docs/quality.md)."""
+SQuAD's articles 1 % stay below it, and 32 % of those that nothing answers (docs/quality.md)."""
 FOUND = 3.0
 """Sureness of a reading from which its passage answers. Over folders that the reader has not
 learned from, and the open ones of `benchmarks/everyday`, about one question in ten is answered

@@ -17,8 +17,6 @@ from tests.chroma_server import ChromaServer
 from tests.unit.qdrant_server import stand_in
 from tests.unit.vector_stores import OverSqlite, chroma_index, qdrant_index
 
-pytest_plugins = ["tests.chroma_server"]
-
 
 class TestFolder(OverSqlite):
     @pytest.fixture

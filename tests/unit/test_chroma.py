@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from clew.types import Ids, Scores, Vectors
     from tests.chroma_server import ChromaServer, Gate
 
-pytest_plugins = ["tests.chroma_server"]
 
 Open = Callable[..., SyncedIndex]
 

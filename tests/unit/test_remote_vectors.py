@@ -41,8 +41,6 @@ from tests.unit.vector_stores import (
     search_while_saving,
 )
 
-pytest_plugins = ["tests.chroma_server"]
-
 Open = Callable[..., SyncedIndex]
 
 

@@ -327,8 +327,8 @@ _YEARLESS = re.compile(
 )
 _ASKED = re.compile(r"(?:[a-z,] [A-Z]\w*|,| up to| versus| vs\.?) $")
 _NO_DAY = re.compile(
-    r"(?:\d\w* (?:of )?)?(?:may|march)\b"
-    r"|\d\w*(?: of)? [A-Za-z]+\.? ['’]?\d\d(?![\d:]|\.\d| ?[ap]\.?m\b)"
+    r"(?:\d\w{0,3} (?:of )?)?(?:may|march)\b"
+    r"|\d\w{0,3}(?: of)? [A-Za-z]{3,9}\.? ['’]?\d\d(?![\d:]|\.\d| ?[ap]\.?m\b)"
 )
 """What a text means as other words ("12 may enter") or with a year of two digits ("7 May 98")."""
 _LONGEST_JOINT = 40
