@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.question import compared_sides
+from clew.search.question import compared_sides, question_form
 from clew.text import is_english
 from clew.types import FOUND, Unread
 
@@ -56,11 +56,13 @@ class Read:
     def order(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> Ordered:
         """Return the candidates as ranking and reader order them together.
 
-        `readings`, by chunk id, are what was read before, and grow by what is read now.
+        `readings`, by chunk id, are what was read before, and grow by what is read now. Mere words
+        keep the order of the ranking: they tell the reader where an answer stands, but not which
+        of many texts on their subject is meant.
         """
-        ids = self.read(reader, found, readings)
-        known = [readings.get(id_) for id_ in ids]
-        return found if self.undated else weigh(found, known, reader.weights)
+        read = [readings.get(id_) for id_ in self.read(reader, found, readings)]
+        is_ranked = self.undated or question_form(self.question) == "keywords"
+        return found if is_ranked else weigh(found, read, reader.weights)
 
     def read(self, reader: Reader, found: Ordered, readings: dict[int, Reading]) -> list[int]:
         """Add what the reader says of the best candidates that are in its language; return all.
