@@ -21,8 +21,6 @@ from clew.cli.output import print_table, shown_source, write_json, write_line
 from clew.engine import Engine
 from clew.errors import EMPTY, InputError, MissingExtraError, NotFoundError
 from clew.hookspecs import Pack
-from clew.indexing.inputs import roots_of
-from clew.indexing.reading.files import find_files
 from clew.settings import ReadSettings, Settings
 from clew.text import counted, one_line, whole_number
 from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped, source_path
@@ -109,6 +107,10 @@ def index(
         with _opened_or_empty(common) as engine:
             _print_preview(common, engine.documents.preview(paths, **chosen))
         return
+    # What reads is not loaded for the other commands of this module.
+    from clew.indexing.inputs import roots_of
+    from clew.indexing.reading.files import find_files
+
     # A path that is not there makes no store.
     find_files(
         roots_of(paths), include=include or (), exclude=exclude or (), settings=ReadSettings()
