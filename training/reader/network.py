@@ -44,6 +44,8 @@ class Layer(nn.Module):
         """Return the states (batch, tokens, width) of the next layer."""
         batch, length, width = x.shape
         size = width // self.heads
+        if not torch.is_grad_enabled():
+            return self._read(x, mask)
         states = self.inward(x).view(batch, length, 3, self.heads, size).permute(2, 0, 3, 1, 4)
         asked, keys, values = states.contiguous()
         alike = (asked * size**-0.5) @ keys.transpose(-1, -2)
@@ -51,6 +53,15 @@ class Layer(nn.Module):
         mixed = (weights @ values).transpose(1, 2).reshape(batch, length, width)
         x = self.first_norm(x + self.outward(mixed))
         return self.second_norm(x + self.narrow(functional.gelu(self.wide(x))))
+
+    def _read(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Do the same in half the time, without what learning needs to go back."""
+        states = self.inward(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(*states, attn_mask=mask)
+        x = self.first_norm(x + self.outward(mixed.transpose(1, 2).flatten(2)))
+        wide = self.wide
+        passed = torch.ops.mkldnn._linear_pointwise(x, wide.weight, wide.bias, "gelu", [], "none")
+        return self.second_norm(x + self.narrow(passed))
 
 
 class Reader(nn.Module):

@@ -34,7 +34,7 @@ from clew.models.reader import OnnxReader
 from clew.plugins.evaluation.run import load_beir
 from clew.search.options import Options
 from clew.search.ranker import rank_candidates
-from clew.search.reading import ORDER, READ, SURE, Read, can_be_read, signs
+from clew.search.reading import ORDER, SURE, Read, can_be_read, signs
 from clew.search.session import QuerySession
 from clew.types import LEAST_LIKELY_READ, Document, Reading, StoredChunk
 from training.reader import worlds
@@ -231,10 +231,8 @@ def _asked(
     ranker = session.resources.ranker
     found = rank_candidates(ranker, evidence, session.snapshot, session.vectors_of(ids))
     readings: dict[int, Reading] = {}
-    Read(session.question, evidence, session.snapshot, session.resources.store).read(
-        reader, found, readings
-    )
-    best = ids[found.order[:READ]].tolist()
+    asked = Read(session.question, evidence, session.snapshot, session.resources.store)
+    best = asked.read(reader, found, readings)
     chunks = {chunk.id: chunk for chunk in session.resources.store.chunks(best)}
     columns = signs(found, [readings.get(id_) for id_ in best])
     graded = np.array([grades(chunks[id_]) for id_ in best], bool)

@@ -9,13 +9,12 @@ did it set us back", and the note says "Bill £135, paid".
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from clew.search.reading import titled
+from clew.search.reading import LONGEST, inner_names, long_words, titled
 from training.reader.examples import Group, Passage, sentences, share_of, spot
 
 FOLDER = Path(__file__).with_suffix("")
@@ -23,10 +22,6 @@ HELD_OUT = 0.15
 """Share of the folders that nothing is learned from."""
 TEMPTING = 6
 """Other notes of a folder that a question is learned with."""
-LONGEST = 300
-"""Characters of a sentence that leads to another note."""
-_NAMED = re.compile(r"(?<=[\w,;:] )[A-Z]\w{2,}")
-"""A word with a capital inside a sentence."""
 
 
 def read(*, held_out: bool, tempting: int = TEMPTING) -> list[Group]:
@@ -46,16 +41,16 @@ def groups(source: str, world: dict[str, Any], tempting: int) -> Iterator[Group]
     Beside the right note, which comes first, stand the `tempting` ones most like it and its answer.
     """
     notes: Sequence[dict[str, str]] = world["notes"]
-    said = [_words(f"{note['title']} {note['text']}") for note in notes]
+    said = [long_words(f"{note['title']} {note['text']}") for note in notes]
     bridges = _bridges(notes)
 
     def passage(number: int, question: str) -> Passage:
-        like = _words(question)
+        like = long_words(question)
         bridge = max(bridges[number], key=lambda one: len(like & one[1]), default=("", set()))
         return Passage(notes[number]["text"], notes[number]["title"], bridge=bridge[0])
 
     def beside(question: str, *helping: int) -> tuple[Passage, ...]:
-        like = _words(question).union(*(said[n] for n in helping))
+        like = long_words(question).union(*(said[n] for n in helping))
         others = [n for n in range(len(notes)) if n not in helping]
         others.sort(key=lambda n: -len(like & said[n]) / len(said[n]) ** 0.5)
         return tuple(passage(n, question) for n in others[:tempting])
@@ -80,9 +75,9 @@ def groups(source: str, world: dict[str, Any], tempting: int) -> Iterator[Group]
 
 def _bridges(notes: Sequence[dict[str, str]]) -> list[list[tuple[str, set[str]]]]:
     """Return for each note the sentences of others that share a name with it, and their words."""
-    names = [set(_NAMED.findall(f"{note['title']}. {note['text']}")) for note in notes]
+    names = [inner_names(f"{note['title']}. {note['text']}") for note in notes]
     told = [
-        (number, titled(one, note["title"]), set(_NAMED.findall(one)), _words(one))
+        (number, titled(one, note["title"]), inner_names(one), long_words(one))
         for number, note in enumerate(notes)
         for one in sentences(note["text"])
         if len(one) < LONGEST
@@ -91,7 +86,3 @@ def _bridges(notes: Sequence[dict[str, str]]) -> list[list[tuple[str, set[str]]]
         [(text, words) for home, text, named, words in told if home != number and named & own]
         for number, own in enumerate(names)
     ]
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w{4,}", text.lower()))
