@@ -15,8 +15,9 @@ import clew
 from clew.errors import ModelError
 from clew.models.reader import LONGEST_ANSWER, WHOLE, OnnxReader, Tokens, best_span
 from clew.models.reader import encode as encoded
+from clew.search.answer.quoted import SURELY
 from clew.search.ranker import Ordered
-from clew.search.reading import weigh
+from clew.search.reading import Told, leading, weigh
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import FOUND, NewEntity, Reading, Unread
@@ -373,6 +374,55 @@ def test_several_are_quoted_where_several_are_asked_for(tmp_path: Path) -> None:
     assert [statement.text for statement in one.statements] == [
         "On Friday we played in Ribe, in a barn."
     ]
+
+
+WARDENS = "street,warden\nMill Bank,Tess Farrow\nCanal Side,Dougie Marr\nHope Row,Nadia Olin\n"
+
+
+@example(sureness=(8.0, 4.0, -9.0))
+@given(sureness=st.tuples(*[st.floats(-9, 12)] * 3))
+@settings(max_examples=15, deadline=None)
+def test_of_rows_alike_none_is_quoted(
+    tmp_path_factory: pytest.TempPathFactory, sureness: tuple[float, float, float]
+) -> None:
+    """Where the reader is about as sure of another row, it does not see which one is meant."""
+    folder = tmp_path_factory.mktemp("store")
+    rows = [line.replace(",", "\nwarden: ") for line in WARDENS.splitlines()[1:]]
+    says = {f"street: {row}": (sure, 8) for row, sure in zip(rows, sureness, strict=True)}
+    (folder / "wardens.csv").write_text(WARDENS, encoding="utf-8")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        clew.open(folder / "store", embedder=HashEmbedder()) as engine,
+    ):
+        patch.setattr("clew.engine.state.make_reader", lambda _: telling(says))
+        engine.index([folder / "wardens.csv"])
+        answer = engine.ask("Who is the warden of the worst street?")
+
+    second, first = sorted(Reading(one, one, (0, 1)).sureness for one in sureness)[1:]
+    assert answer.answered == (first > FOUND and second < SURELY * first)
+
+
+def test_a_sentence_that_shares_a_name_leads_to_a_passage(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        add(
+            engine,
+            {
+                "House": "Our plumber is Trevanion. The roof leaks.",
+                "Horse": "The vet rides with Trevanion.",
+                "Numbers": "Ring Trevanion before nine. The plumber of old is dead.",
+                "Bees": "It was the plumber who had a swarm.",
+            },
+        )
+        ids = [hit.chunk.id for hit in engine.search("plumber vet nine swarm").hits]
+        passages = engine.store.passage_records(ids).passages
+    told = Told.by(passages.values())
+    asked = "When before noon may the plumber be called?"
+    led = {one.chunk.title: leading(asked, one.chunk, told) for one in passages.values()}
+
+    # Of another document, and with most words of the question.
+    assert led["Numbers"] == "House: Our plumber is Trevanion."
+    assert led["House"] == "Numbers: Ring Trevanion before nine."
+    assert led["Bees"] == ""
 
 
 def test_setting_turns_it_off(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ beside it (`training/reader/weigh.py`): so it may overrule and be overruled.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from clew.text import is_english
 from clew.types import FOUND, Unread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import Reader
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 
 READS = "en"
 """Language of the questions and passages that the reader has learned from."""
-READ = 12
-"""Best candidates that are read."""
+READ, MOST = 12, 20
+"""Best candidates that are read, and where none of them surely answers."""
+LONGEST = 300
+"""Characters of a sentence that leads to another passage."""
+_NAME = re.compile(r"(?<=[\w,;:] )[A-Z]\w{2,}")
 _BOUND = 12.0
 """Logits are cut here: beyond it nothing gets surer."""
 
@@ -68,10 +72,21 @@ class Read:
         """Add what the reader says of the best candidates that are in its language; return all.
 
         Where none of them surely answers by itself, or the ranking has found a second hop, they are
-        read again, each behind the sentence that leads to it. Of a passage that is read twice it is
-        what finds it more relevant. Spans are of documents.
+        read again, each behind the sentence that leads to it (of a bridge, or of another candidate
+        that shares a name). Of a passage that is read twice it is
+        what finds it more relevant. Where none answers even so, the next ones are read, too. Spans
+        are of documents.
         """
-        rows = self.evidence.rows[found.order[:READ]]
+        ids: list[int] = []
+        for part in (found.order[:READ], found.order[READ:MOST]):
+            ids += self._read(reader, found.second_hop, readings, self.evidence.rows[part])
+            if _finds(readings, ids):
+                break
+        return ids
+
+    def _read(
+        self, reader: Reader, leads: bool, readings: dict[int, Reading], rows: Ints
+    ) -> list[int]:
         ids: list[int] = self.snapshot.chunk_ids[rows].tolist()
         bridges = bridge_sentences(self.evidence, self.snapshot, rows)
         homes = self.snapshot.sentence_chunk[bridges[bridges >= 0]]
@@ -94,15 +109,21 @@ class Read:
         ]
         alone = {one.id: unread(one) for one in chunks if (one.language or READS) == READS}
         learn(alone)
-        finds = any(readings[id_].sureness > FOUND for id_ in ids if id_ in readings)
-        if found.second_hop or not finds:
+        if leads or not _finds(readings, ids):
+            told = Told.by(passages.values())
             threads = {
                 id_: said(self.snapshot, passages, sentence)
+                or leading(self.question, passages[id_].chunk, told)
                 for id_, sentence in zip(ids, bridges.tolist(), strict=True)
                 if id_ in alone
             }
             learn({id_: replace(alone[id_], thread=led) for id_, led in threads.items() if led})
         return ids
+
+
+def _finds(readings: Mapping[int, Reading], ids: Sequence[int]) -> bool:
+    """Return whether one of the passages surely answers."""
+    return any(readings[id_].sureness > FOUND for id_ in ids if id_ in readings)
 
 
 def bridge_sentences(evidence: Evidence, snapshot: Snapshot, rows: Ints) -> Ints:
@@ -118,6 +139,52 @@ def bridge_sentences(evidence: Evidence, snapshot: Snapshot, rows: Ints) -> Ints
         if leads.any():
             found[place] = bridges.sentences[np.where(leads, bridges.scores, -1).argmax()]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence of a passage, with the title of its document."""
+
+    document: str
+    text: str
+    names: set[str]
+    words: set[str]
+
+    @classmethod
+    def by(cls, passages: Iterable[PassageRecord]) -> list[Self]:
+        """Return all sentences that are short enough to lead to another passage."""
+        return [
+            cls(
+                one.chunk.document_id,
+                titled(sentence, one.chunk.title),
+                inner_names(sentence),
+                long_words(sentence),
+            )
+            for one in passages
+            for sentence in one.sentences
+            if len(sentence) < LONGEST
+        ]
+
+
+def leading(question: str, chunk: StoredChunk, told: Sequence[Told]) -> str:
+    """Return the sentence that may lead from the question to a passage, where no entity does.
+
+    It stands in another document, shares a name with the passage, and of these most words with the
+    question; empty where none shares a name.
+    """
+    own, asked = inner_names(f"{chunk.title}. {chunk.text}"), long_words(question)
+    leads = [one for one in told if one.document != chunk.document_id and own & one.names]
+    return max(leads, key=lambda one: len(asked & one.words)).text if leads else ""
+
+
+def inner_names(text: str) -> set[str]:
+    """Return the words with a capital inside the sentences of a text."""
+    return set(_NAME.findall(text))
+
+
+def long_words(text: str) -> set[str]:
+    """Return the words of at least four letters, in lower case."""
+    return set(re.findall(r"\w{4,}", text.lower()))
 
 
 def unread(chunk: StoredChunk) -> Unread:

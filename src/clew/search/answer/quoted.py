@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from clew.search.answer.hits import can_answer
 from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
-from clew.search.question import WORDING
+from clew.search.question import WORDING, question_form
 from clew.text import find_words, sentences
 from clew.types import (
     DO_NOT_SAY,
@@ -101,7 +101,11 @@ def _answering(result: SearchResult) -> list[tuple[int, Hit]]:
             for n, hit in hits
             if hit.reading or hit.confidence is None
         ]
-        surest = max(sure for _, hit, sure in read if hit.reading)
+        if question_form(result.query) != "keywords" and not WORDING["several"].search(
+            result.query
+        ):
+            read = [one for one in read if not _has_twin(one[1], hits)]
+        surest = max((sure for _, hit, sure in read if hit.reading), default=0.0)
         read.sort(key=lambda one: one[2] < SURELY * surest)
         return [(n, hit) for n, hit, sure in read if sure > FOUND]
     least = max(LEAST_LIKELY, _NEAR_BEST * (result.confidence or 0.0))
@@ -112,19 +116,50 @@ def _answering(result: SearchResult) -> list[tuple[int, Hit]]:
     ]
 
 
+def _has_twin(hit: Hit, hits: Sequence[tuple[int, Hit]]) -> bool:
+    """Return whether another record of its document answers otherwise, about as surely.
+
+    Rows differ in the one thing that was asked, and the reader does not see which of them is meant.
+    """
+    own = hit.reading
+    return (
+        own is not None
+        and _is_record(hit.chunk.text)
+        and any(
+            other.reading.sureness >= SURELY * own.sureness
+            and other.chunk.document_id == hit.chunk.document_id
+            and _said_in(other) != _said_in(hit)
+            and _is_record(other.chunk.text)
+            for _, other in hits
+            if other.reading and other.chunk.id != hit.chunk.id
+        )
+    )
+
+
+def _said_in(hit: Hit) -> str:
+    """Return what the reader found in a passage, in lower case."""
+    first = hit.chunk.start
+    start, end = hit.reading.span if hit.reading else (first, first)
+    return hit.chunk.text[start - first : end - first].lower()
+
+
+def _is_record(text: str) -> bool:
+    """Return whether a passage is a few fields, each with its name."""
+    fields = (_FIELD.match(text, *one) for one in sentences(text))
+    return "\n" in text and len(text) <= SAID and all(fields)
+
+
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
     """The answering sentence; of a passage that is asked for by its name the first."""
     first, text = hit.chunk.start, hit.chunk.text
-    ranges = sentences(text)
-    placed = ((first + start, first + end) for start, end in ranges)
+    placed = ((first + start, first + end) for start, end in sentences(text))
     by_name = or_opening or "exact" in hit.scores
     opening = next((one for one in placed if by_name and can_answer(hit.chunk, *one)), None)
     answer = hit.answer or opening
     if answer is None:
         return None
     # A record says nothing in parts: a price without its thing.
-    is_record = len(text) <= SAID and all(_FIELD.match(text, *one) for one in ranges)
-    start, end = (first, hit.chunk.end) if is_record else answer
+    start, end = (first, hit.chunk.end) if _is_record(text) else answer
     words = text[start - first : end - first]
     return AnswerStatement(
         text=statement_text(_MARK.sub("", words)),
