@@ -72,10 +72,9 @@ class Read:
         """Add what the reader says of the best candidates that are in its language; return all.
 
         Where none of them surely answers by itself, or the ranking has found a second hop, they are
-        read again, each behind the sentence that leads to it (of a bridge, or of another candidate
-        that shares a name). Of a passage that is read twice it is
-        what finds it more relevant. Where none answers even so, the next ones are read, too. Spans
-        are of documents.
+        read again, each behind the sentence that leads to it: that of a bridge, or of another
+        candidate with a name of its own. Of a passage that is read twice it is what finds it more
+        relevant. Where none answers even so, the next ones are read, too. Spans are of documents.
         """
         ids: list[int] = []
         for part in (found.order[:READ], found.order[READ:MOST]):
