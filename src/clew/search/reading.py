@@ -92,10 +92,11 @@ class Read:
         around = [*ids, *self.snapshot.chunk_ids[homes].tolist()]
         passages = self.store.passage_records(around).passages
 
-        def learn(asked: Mapping[int, Unread]) -> None:
+        def learn(asked: Mapping[int, Unread], least: float = -np.inf) -> None:
             read = reader.read(self.question, list(asked.values()))
             for id_, reading in zip(asked, read, strict=True):
-                if id_ not in readings or reading.relevance > readings[id_].relevance:
+                says_more = id_ not in readings or reading.relevance > readings[id_].relevance
+                if says_more and reading.sureness > least:
                     start, end = (passages[id_].chunk.start + place for place in reading.span)
                     readings[id_] = replace(reading, span=(start, end))
 
@@ -112,11 +113,18 @@ class Read:
             told = Told.by(passages.values())
             threads = {
                 id_: said(self.snapshot, passages, sentence)
-                or leading(self.question, passages[id_].chunk, told)
                 for id_, sentence in zip(ids, bridges.tolist(), strict=True)
                 if id_ in alone
             }
             learn({id_: replace(alone[id_], thread=led) for id_, led in threads.items() if led})
+            named = {
+                id_: leading(self.question, passages[id_].chunk, told)
+                for id_, led in threads.items()
+                if not led
+            }
+            # A name ties less than an entity: it shows an answer, and says nothing of the order.
+            asked = {id_: replace(alone[id_], thread=led) for id_, led in named.items() if led}
+            learn(asked, FOUND)
         return ids
 
 
