@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 READS = "en"
 """Language of the questions and passages that the reader has learned from."""
-READ, MOST = 12, 20
-"""Best candidates that are read, and where none of them surely answers."""
+READ = 12
+"""Best candidates that are read."""
 LONGEST = 300
 """Characters of a sentence that leads to another passage."""
 _NAME = re.compile(r"(?<=[\w,;:] )[A-Z]\w{2,}")
@@ -74,18 +74,9 @@ class Read:
         Where none of them surely answers by itself, or the ranking has found a second hop, they are
         read again, each behind the sentence that leads to it: that of a bridge, or of another
         candidate with a name of its own. Of a passage that is read twice it is what finds it more
-        relevant. Where none answers even so, the next ones are read, too. Spans are of documents.
+        relevant. Spans are of documents.
         """
-        ids: list[int] = []
-        for part in (found.order[:READ], found.order[READ:MOST]):
-            ids += self._read(reader, found.second_hop, readings, self.evidence.rows[part])
-            if _finds(readings, ids):
-                break
-        return ids
-
-    def _read(
-        self, reader: Reader, leads: bool, readings: dict[int, Reading], rows: Ints
-    ) -> list[int]:
+        rows = self.evidence.rows[found.order[:READ]]
         ids: list[int] = self.snapshot.chunk_ids[rows].tolist()
         bridges = bridge_sentences(self.evidence, self.snapshot, rows)
         homes = self.snapshot.sentence_chunk[bridges[bridges >= 0]]
@@ -109,7 +100,8 @@ class Read:
         ]
         alone = {one.id: unread(one) for one in chunks if (one.language or READS) == READS}
         learn(alone)
-        if leads or not _finds(readings, ids):
+        finds = any(readings[id_].sureness > FOUND for id_ in ids if id_ in readings)
+        if found.second_hop or not finds:
             told = Told.by(passages.values())
             threads = {
                 id_: said(self.snapshot, passages, sentence)
@@ -126,11 +118,6 @@ class Read:
             asked = {id_: replace(alone[id_], thread=led) for id_, led in named.items() if led}
             learn(asked, FOUND)
         return ids
-
-
-def _finds(readings: Mapping[int, Reading], ids: Sequence[int]) -> bool:
-    """Return whether one of the passages surely answers."""
-    return any(readings[id_].sureness > FOUND for id_ in ids if id_ in readings)
 
 
 def bridge_sentences(evidence: Evidence, snapshot: Snapshot, rows: Ints) -> Ints:
