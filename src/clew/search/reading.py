@@ -83,9 +83,9 @@ class Read:
         around = [*ids, *self.snapshot.chunk_ids[homes].tolist()]
         passages = self.store.passage_records(around).passages
 
-        def learn(asked: Mapping[int, Unread], least: float = -np.inf) -> None:
-            read = reader.read(self.question, list(asked.values()))
-            for id_, reading in zip(asked, read, strict=True):
+        def learn(threads: Mapping[int, str], least: float = -np.inf) -> None:
+            asked = [replace(alone[id_], thread=led) for id_, led in threads.items()]
+            for id_, reading in zip(threads, reader.read(self.question, asked), strict=True):
                 says_more = id_ not in readings or reading.relevance > readings[id_].relevance
                 if says_more and reading.sureness > least:
                     start, end = (passages[id_].chunk.start + place for place in reading.span)
@@ -99,24 +99,23 @@ class Read:
             and not (self.undated and passages[id_].times)
         ]
         alone = {one.id: unread(one) for one in chunks if (one.language or READS) == READS}
-        learn(alone)
+        learn(dict.fromkeys(alone, ""))
         finds = any(readings[id_].sureness > FOUND for id_ in ids if id_ in readings)
         if found.second_hop or not finds:
-            told = Told.by(passages.values())
             threads = {
-                id_: said(self.snapshot, passages, sentence)
+                id_: led
                 for id_, sentence in zip(ids, bridges.tolist(), strict=True)
-                if id_ in alone
+                if id_ in alone and (led := said(self.snapshot, passages, sentence))
             }
-            learn({id_: replace(alone[id_], thread=led) for id_, led in threads.items() if led})
+            learn(threads)
+            told = Told.by(passages.values())
             named = {
-                id_: leading(self.question, passages[id_].chunk, told)
-                for id_, led in threads.items()
-                if not led
+                id_: led
+                for id_ in alone
+                if id_ not in threads and (led := leading(self.question, passages[id_].chunk, told))
             }
             # A name ties less than an entity: it shows an answer, and says nothing of the order.
-            asked = {id_: replace(alone[id_], thread=led) for id_, led in named.items() if led}
-            learn(asked, FOUND)
+            learn(named, FOUND)
         return ids
 
 

@@ -124,6 +124,8 @@ def _has_twin(hit: Hit, hits: Sequence[tuple[int, Hit]]) -> bool:
     own = hit.reading
     return (
         own is not None
+        # What somebody says in a chat is one field, too.
+        and "\n" in hit.chunk.text
         and _is_record(hit.chunk.text)
         and any(
             other.reading.sureness >= SURELY * own.sureness
@@ -145,8 +147,7 @@ def _said_in(hit: Hit) -> str:
 
 def _is_record(text: str) -> bool:
     """Return whether a passage is a few fields, each with its name."""
-    fields = (_FIELD.match(text, *one) for one in sentences(text))
-    return "\n" in text and len(text) <= SAID and all(fields)
+    return len(text) <= SAID and all(_FIELD.match(text, *one) for one in sentences(text))
 
 
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
