@@ -376,30 +376,62 @@ def test_several_are_quoted_where_several_are_asked_for(tmp_path: Path) -> None:
     ]
 
 
+def quoted(file: Path, text: str, says: Mapping[str, float], question: str) -> list[str]:
+    """What a reader that says how sure it is of each text quotes of the last word of one."""
+    file.write_text(text, encoding="utf-8")
+    told = {said: (sure, len(said) - 2) for said, sure in says.items()}
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        clew.open(file.parent / "store", embedder=HashEmbedder()) as engine,
+    ):
+        patch.setattr("clew.engine.state.make_reader", lambda _: telling(told))
+        engine.index([file])
+        return [one.text for one in engine.ask(question).statements]
+
+
 WARDENS = "street,warden\nMill Bank,Tess Farrow\nCanal Side,Dougie Marr\nHope Row,Nadia Olin\n"
 
 
-@example(sureness=(8.0, 4.0, -9.0))
-@given(sureness=st.tuples(*[st.floats(-9, 12)] * 3))
+@example(sure=(8.0, 4.0, -9.0))
+@given(sure=st.tuples(*[st.floats(-9, 12)] * 3))
 @settings(max_examples=15, deadline=None)
 def test_of_rows_alike_none_is_quoted(
-    tmp_path_factory: pytest.TempPathFactory, sureness: tuple[float, float, float]
+    tmp_path_factory: pytest.TempPathFactory, sure: tuple[float, float, float]
 ) -> None:
     """Where the reader is about as sure of another row, it does not see which one is meant."""
-    folder = tmp_path_factory.mktemp("store")
-    rows = [line.replace(",", "\nwarden: ") for line in WARDENS.splitlines()[1:]]
-    says = {f"street: {row}": (sure, 8) for row, sure in zip(rows, sureness, strict=True)}
-    (folder / "wardens.csv").write_text(WARDENS, encoding="utf-8")
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        clew.open(folder / "store", embedder=HashEmbedder()) as engine,
-    ):
-        patch.setattr("clew.engine.state.make_reader", lambda _: telling(says))
-        engine.index([folder / "wardens.csv"])
-        answer = engine.ask("Who is the warden of the worst street?")
+    file = tmp_path_factory.mktemp("rows") / "wardens.csv"
+    rows = ["street: " + row.replace(",", "\nwarden: ") for row in WARDENS.splitlines()[1:]]
+    says = dict(zip(rows, sure, strict=True))
+    said = quoted(file, WARDENS, says, "Who is the warden of the worst street?")
 
-    second, first = sorted(Reading(one, one, (0, 1)).sureness for one in sureness)[1:]
-    assert answer.answered == (first > FOUND and second < SURELY * first)
+    second, first = sorted(Reading(one, one, (0, 1)).sureness for one in sure)[1:]
+    assert bool(said) == (first > FOUND and second < SURELY * first)
+
+
+CHAT = """\
+10/10/2025, 08:15 - Ann: The bus leaves at nine
+13/10/2025, 09:00 - Gerald: The bus leaves at ten
+16/10/2025, 07:12 - Ann: The bus leaves at eight
+"""
+
+
+@example(sure=(8.0, -9.0, 5.0))
+@given(sure=st.tuples(*[st.floats(-9, 12)] * 3))
+@settings(max_examples=15, deadline=None)
+def test_what_was_said_later_puts_right_what_was_said_before(
+    tmp_path_factory: pytest.TempPathFactory, sure: tuple[float, float, float]
+) -> None:
+    """Where the reader is about as sure of a later message, an earlier one is not quoted."""
+    file = tmp_path_factory.mktemp("chat") / "chat.txt"
+    lines = [line.partition(" - ")[2] for line in CHAT.splitlines()]
+    said = quoted(file, CHAT, dict(zip(lines, sure, strict=True)), "When does the bus leave?")
+
+    stands = [
+        line
+        for place, line in enumerate(lines)
+        if sure[place] > FOUND and all(later < SURELY * sure[place] for later in sure[place + 1 :])
+    ]
+    assert said in [[line] for line in stands] or said == stands == []
 
 
 def test_a_sentence_that_shares_a_name_leads_to_a_passage(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def _answering(result: SearchResult) -> list[tuple[int, Hit]]:
         if question_form(result.query) != "keywords" and not WORDING["several"].search(
             result.query
         ):
-            read = [one for one in read if not _has_twin(one[1], hits)]
+            read = [one for one in read if not _is_doubtful(one[1], hits)]
         surest = max((sure for _, hit, sure in read if hit.reading), default=0.0)
         read.sort(key=lambda one: one[2] < SURELY * surest)
         return [(n, hit) for n, hit, sure in read if sure > FOUND]
@@ -116,25 +116,25 @@ def _answering(result: SearchResult) -> list[tuple[int, Hit]]:
     ]
 
 
-def _has_twin(hit: Hit, hits: Sequence[tuple[int, Hit]]) -> bool:
-    """Return whether another record of its document answers otherwise, about as surely.
+def _is_doubtful(hit: Hit, hits: Sequence[tuple[int, Hit]]) -> bool:
+    """Return whether another passage of its document casts doubt on what the reader found in it.
 
-    Rows differ in the one thing that was asked, and the reader does not see which of them is meant.
+    It answers otherwise, about as surely, and was said later: then it puts right what was said
+    before. Or both are records, which differ in the one thing that was asked: the reader does not
+    see which of them is meant.
     """
-    own = hit.reading
-    return (
-        own is not None
-        # What somebody says in a chat is one field, too.
-        and "\n" in hit.chunk.text
-        and _is_record(hit.chunk.text)
-        and any(
-            other.reading.sureness >= SURELY * own.sureness
-            and other.chunk.document_id == hit.chunk.document_id
-            and _said_in(other) != _said_in(hit)
-            and _is_record(other.chunk.text)
-            for _, other in hits
-            if other.reading and other.chunk.id != hit.chunk.id
+    own, told = hit.reading, moment_of(hit.times)
+    return own is not None and any(
+        other.reading.sureness >= SURELY * own.sureness
+        and other.chunk.document_id == hit.chunk.document_id
+        and _said_in(other) != _said_in(hit)
+        and (
+            (told is not None and told < (moment_of(other.times) or told))
+            # What somebody says in a chat is one field, too.
+            or ("\n" in hit.chunk.text and all(_is_record(one.chunk.text) for one in (hit, other)))
         )
+        for _, other in hits
+        if other.reading and other.chunk.id != hit.chunk.id
     )
 
 
