@@ -599,8 +599,8 @@ class Mention:
     name: str
     """The name in full, as resolved within its document ("Nolan" → "Christopher Nolan")."""
     entity_type: str = "name"
-    """`person`, `place`, `organisation`, `work`, `event`, `product`, `concept`, `code`, `date`, or
-    `name` (unknown)."""
+    """`person`, `place`, `organisation`, `work`, `event`, `product`, `concept`, `code`, `date`,
+    `name` (unknown) or `term` (likely none)."""
     sentence: int
     """Ordinal of the sentence within the chunk."""
     start: int

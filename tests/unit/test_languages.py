@@ -324,7 +324,7 @@ SCRIPTS_TEXTS = {
 
 def mentions(text: str) -> dict[str, str]:
     chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
-    (result,) = PatternExtractor().extract(Document(source="a", text=text), [chunk]).chunks
+    (result,) = PatternExtractor().read(Document(source="a", text=text), [chunk]).chunks
     assert [text[m.start : m.end] for m in result.mentions] == [m.name for m in result.mentions]
     return {m.name: m.entity_type for m in result.mentions}
 

@@ -426,10 +426,13 @@ def test_what_was_said_later_puts_right_what_was_said_before(
     lines = [line.partition(" - ")[2] for line in CHAT.splitlines()]
     said = quoted(file, CHAT, dict(zip(lines, sure, strict=True)), "When does the bus leave?")
 
+    sureness = [Reading(one, one, (0, 1)).sureness for one in sure]
     stands = [
         line
-        for place, line in enumerate(lines)
-        if sure[place] > FOUND and all(later < SURELY * sure[place] for later in sure[place + 1 :])
+        for line, own, *later in zip(
+            lines, sureness, [*sureness[1:], -9.0], [sureness[2], -9.0, -9.0], strict=True
+        )
+        if own > FOUND and max(later) < SURELY * own
     ]
     assert said in [[line] for line in stands] or said == stands == []
 

@@ -118,7 +118,8 @@ def build_entity_graph(
 ) -> EntityGraph:
     """The graph of entities of one state of a store; ids in `left_out` get no edges.
 
-    Dates are such: two things of the same year have nothing to do with each other.
+    Dates are such: two things of the same year have nothing to do with each other. So are terms,
+    which may be no names: they tie passages, and are no knowledge.
     """
     mentioned = snapshot.entity_ids
     named = distinct(np.concatenate([mentioned, rows.heads, rows.tails]))
@@ -365,10 +366,10 @@ def degrees(graph: EntityGraph) -> Ints:
 # store.
 
 
-FORMAT = 2
+FORMAT = 3
 """Grows whenever what is stored means something else."""
-EXCLUDED_TYPE = "date"
-"""The type of the entities that get no edges."""
+EXCLUDED_TYPES = ("date", "term")
+"""Types of the entities that get no edges: times, and words that may be no names."""
 
 _KIND = "entities"
 _Kept = TypeVar("_Kept", EntityGraph, EntityRanks)
@@ -397,7 +398,7 @@ def _built(
 ) -> dict[type[EntityGraph | EntityRanks], Any]:
     with source.reading():
         snapshot = current_snapshot(source, folder, snapshot)
-        excluded = source.entities_of_type(EXCLUDED_TYPE)
+        excluded = np.concatenate([source.entities_of_type(one) for one in EXCLUDED_TYPES])
         graph = build_entity_graph(snapshot.whole, source.relation_rows(), excluded)
     ranks = entity_ranks(graph)
     stored = {"format": np.array(FORMAT)}

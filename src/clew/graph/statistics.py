@@ -347,7 +347,8 @@ A_TYPE = 0.2
 A_NAME = 0.2
 A_RELATION = 0.5
 """What one piece of evidence is worth; of a relation that of its weight, 0 to 1."""
-UNKNOWN_TYPE = "name"
+WEAK_TYPES = ("name", "term")
+"""Types that say nothing."""
 ABOUT = -1
 """Instead of a sentence, where a chunk is about an entity."""
 
@@ -396,7 +397,7 @@ class EntityEvidence:
         return Support(
             documents=entity.documents,
             names=self._names[entity.id],
-            is_typed=entity.entity_type != UNKNOWN_TYPE,
+            is_typed=entity.entity_type not in WEAK_TYPES,
             relations=self._weights[first:last].tolist(),
         )
 

@@ -21,6 +21,8 @@ from clew.types import AliasEvidence, AliasMethod
 AMBIGUOUS = 0.0
 """Score of an acronym that texts introduce for several things: outside of them it is none."""
 UNKNOWN_TYPE = "name"
+WEAK_TYPES = ("term", UNKNOWN_TYPE)
+"""What an entity is called until a text shows its type, the weakest first."""
 KNOWN = (KNOWN_ALIASES, RULES_AROUND)
 """What `NamePlan` takes, asked with the `keys_asked`."""
 
@@ -61,10 +63,16 @@ def names_by_key(given: Iterable[tuple[str, str]]) -> dict[str, Named]:
     found: dict[str, Named] = {}
     for name, entity_type in given:
         key = entity_key(name)
-        if key and (key not in found or found[key].entity_type == UNKNOWN_TYPE):
-            first = found[key].name if key in found else name
-            found[key] = Named(first, entity_type)
+        if key:
+            held = found.get(key, Named(name, entity_type))
+            found[key] = Named(held.name, stronger_type(held.entity_type, entity_type))
     return found
+
+
+def stronger_type(held: str, told: str) -> str:
+    """Return the type that an entity keeps: the first that says something."""
+    weak = [one for one in (held, told) if one in WEAK_TYPES]
+    return max(weak, key=WEAK_TYPES.index) if len(weak) == 2 else told if held in weak else held
 
 
 def keys_asked(names: Iterable[str], links: Iterable[AliasEvidence]) -> list[str]:
@@ -164,9 +172,8 @@ class NamePlan:
             self._under_way.add(key)
             entity_id = self._place_known(key) if key in self._known else self._place_new(key)
             self._under_way.discard(key)
-            # The first type that says something stays.
-            if self._types.get(entity_id) == UNKNOWN_TYPE:
-                self._types[entity_id] = self._names[key].entity_type
+            held = self._types.get(entity_id, UNKNOWN_TYPE)
+            self._types[entity_id] = stronger_type(held, self._names[key].entity_type)
         return self.ends[key].entity_id
 
     def _place_known(self, key: str) -> int:
@@ -265,7 +272,7 @@ class NamePlan:
         entity_id = self._next_entity
         self._next_entity += 1
         self._entities[entity_id] = (name, key)
-        self._types[entity_id] = UNKNOWN_TYPE
+        self._types[entity_id] = WEAK_TYPES[0]
         return entity_id
 
     def _add_alias(

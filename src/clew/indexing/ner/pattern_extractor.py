@@ -19,6 +19,7 @@ from clew.indexing.ner.cased_ner import (
     find_ticked,
     is_one_name,
 )
+from clew.indexing.ner.classifier import classified
 from clew.indexing.ner.entity_types import (
     COMMON_WORDS,
     DEMONYMS,
@@ -298,10 +299,19 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/16"
+    name = "pattern/17"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
-        """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
+        """One `ChunkExtraction` a chunk, in order; the same text gives the same result.
+
+        The type of a name is the one that all of its document shows (`classifier`).
+        """
+        found = self.read(document, chunks)
+        is_code = kind_of(document.media_type) is not None
+        return found if is_code else classified(chunks, document.title, found)
+
+    def read(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
+        """Return what patterns alone find."""
         if kind := kind_of(document.media_type):
             of_kind: Extraction = there(kind.names)(document, chunks)
             return of_kind

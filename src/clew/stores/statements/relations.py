@@ -592,7 +592,8 @@ def described(sql_key: str, cypher_key: str) -> tuple[str, str]:
 MAKE_ENTITIES = Statement(
     """
 UPDATE entities SET tier = 'manual', name = :name, key = :key,
-    entity_type = CASE WHEN :entity_type = 'name' THEN entity_type ELSE :entity_type END,
+    entity_type = CASE WHEN :entity_type = 'name' AND entity_type != 'term' THEN entity_type
+        ELSE :entity_type END,
     content = CASE WHEN :content = '' THEN content ELSE :content END
 WHERE id = :id
 """,
@@ -600,7 +601,8 @@ WHERE id = :id
 UNWIND $rows AS row
 MATCH (e:ClewEntity {namespace: $namespace, id: row.id})
 SET e.tier = 'manual', e.name = row.name, e.key = row.key,
-    e.entity_type = CASE row.entity_type WHEN 'name' THEN e.entity_type ELSE row.entity_type END,
+    e.entity_type = CASE WHEN row.entity_type = 'name' AND e.entity_type <> 'term'
+        THEN e.entity_type ELSE row.entity_type END,
     e.content = CASE row.content WHEN '' THEN e.content ELSE row.content END
 """,
 )
