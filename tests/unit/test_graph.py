@@ -414,7 +414,6 @@ def test_the_graph_is_kept_and_read_again(engine: clew.Clew) -> None:
     first = current(EntityGraph, store, engine.state.snapshot, store.folder)
     assert graph_file(engine).name == f"entities-{store.generation()}.arrays"
     assert same(first, anew(engine))
-    assert not np.isin(store.entities_of_type("date"), first.entity_ids).any()
     changed = graph_file(engine).stat().st_mtime_ns
     assert same(current(EntityGraph, store, None, store.folder), first)
     assert current(EntityGraph, store, None, store.folder, first) is first

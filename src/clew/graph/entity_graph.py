@@ -368,8 +368,10 @@ def degrees(graph: EntityGraph) -> Ints:
 
 FORMAT = 3
 """Grows whenever what is stored means something else."""
-EXCLUDED_TYPES = ("date", "term")
-"""Types of the entities that get no edges: times, and words that may be no names."""
+TERM = "term"
+"""The type of what may be no name; it gets edges where a relation states something of it."""
+EXCLUDED_TYPES = ("date", TERM)
+"""Types of the entities that get no edges."""
 
 _KIND = "entities"
 _Kept = TypeVar("_Kept", EntityGraph, EntityRanks)
@@ -398,8 +400,10 @@ def _built(
 ) -> dict[type[EntityGraph | EntityRanks], Any]:
     with source.reading():
         snapshot = current_snapshot(source, folder, snapshot)
-        excluded = np.concatenate([source.entities_of_type(one) for one in EXCLUDED_TYPES])
-        graph = build_entity_graph(snapshot.whole, source.relation_rows(), excluded)
+        rows = source.relation_rows()
+        terms = np.setdiff1d(source.entities_of_type(TERM), [*rows.heads, *rows.tails])
+        excluded = np.concatenate([source.entities_of_type("date"), terms])
+        graph = build_entity_graph(snapshot.whole, rows, excluded)
     ranks = entity_ranks(graph)
     stored = {"format": np.array(FORMAT)}
     for kept in (graph, ranks):

@@ -1,0 +1,107 @@
+"""Terms and names: what the learned classifier may change, and what follows for the graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew.indexing.ner.classifier import KINDS, TERM, UNCLASSIFIED, UNKNOWN, classified
+from clew.stores.aliases import WEAK_TYPES, stronger_type
+from clew.testing.fakes import HashEmbedder
+from clew.text import entity_key
+from clew.types import Chunk, ChunkExtraction, ExtractedRelation, Extraction, Mention, NewEntity
+
+TYPES = (UNKNOWN, *sorted(UNCLASSIFIED), *KINDS)
+NAMES = ("Annis Orme", "Bills", "Rota", "RENT", "Halifax", "Oma", "鲁迅", "Sold 40", "Ünal", "X")
+
+
+@st.composite
+def extractions(draw: st.DrawFn) -> tuple[list[Chunk], Extraction]:
+    """A document of a few sentences, each with a name at its place, and relations between them."""
+    said = draw(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(TYPES)), min_size=1))
+    words = draw(st.lists(st.sampled_from(("we saw", "#", "|", "the", "")), min_size=1, max_size=4))
+    text, sentences, mentions = "", list[tuple[int, int]](), list[Mention]()
+    for number, (name, kind) in enumerate(said):
+        first, start = len(text), len(text) + len(words[number % len(words)]) + 1
+        text += f"{words[number % len(words)]} {name} today.\n"
+        sentences.append((first, len(text)))
+        mentions.append(
+            Mention(
+                name=name, entity_type=kind, sentence=number, start=start, end=start + len(name)
+            )
+        )
+    ends = draw(st.lists(st.tuples(st.sampled_from(said), st.sampled_from(said)), max_size=2))
+    relations = [
+        ExtractedRelation(head=a, relation_type="knows", tail=b, sentence=0, confidence=0.5)
+        for (a, _), (b, _) in ends
+    ]
+    chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
+    found = ChunkExtraction(
+        sentences=tuple(sentences), mentions=tuple(mentions), relations=tuple(relations)
+    )
+    return [chunk], Extraction(chunks=(found,), about=(said[0],), aliases=())
+
+
+@given(given_=extractions())
+@settings(max_examples=60, deadline=None)
+def test_a_name_gets_a_type_or_is_a_term_and_nothing_else_changes(
+    given_: tuple[list[Chunk], Extraction],
+) -> None:
+    chunks, found = given_
+    [before], [after] = found.chunks, classified(chunks, NAMES[0], found).chunks
+
+    shown: dict[str, set[str]] = {}
+    for mention in before.mentions:
+        shown.setdefault(entity_key(mention.name), set()).add(mention.entity_type)
+    ends = {entity_key(name) for one in before.relations for name in (one.head, one.tail)}
+    assert after.relations == before.relations
+    for old, new in zip(before.mentions, after.mentions, strict=True):
+        key = entity_key(old.name)
+        if shown[key] & UNCLASSIFIED or old.name.lower() == old.name.upper():
+            assert new == old
+            continue
+        place = (new.name, new.sentence, new.start, new.end, new.count)
+        assert place == (old.name, old.sentence, old.start, old.end, old.count)
+        assert new.entity_type != TERM or key not in ends
+        # A type that a pattern shows stays; a name without one may get any.
+        typed = shown[key] - {UNKNOWN}
+        assert new.entity_type in (typed or {UNKNOWN, *KINDS}) | {TERM}
+
+
+NOTES = {
+    "Shopping": "# Shopping\n\nRENT 40\nBread\nSold the old table to Margaret Thorne for 30.",
+    "Chapel": "On Sunday we sang with Margaret Thorne in Ravensworth. Bread was served.",
+    "Trip": "Ewan Lister drove Margaret Thorne from Ravensworth to Kirkby Stephen.",
+}
+
+
+def test_terms_are_no_knowledge_and_are_found_all_the_same(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        for title, text in NOTES.items():
+            engine.add(text, title=title)
+        known = {one.entity.name for one in engine.graph.importance(limit=99)}
+        terms = engine.store.entity_names(engine.store.entities_of_type(TERM).tolist())
+        found = engine.search("RENT", strategy="keyword").hits
+
+        assert {"Margaret Thorne", "Ravensworth", "Ewan Lister"} <= known
+        assert {"RENT 40", "Shopping"} <= set(terms.values())
+        assert not known & set(terms.values())
+        assert found[0].chunk.title == "Shopping"
+        # What somebody states is known, whatever it was taken for.
+        engine.entities.memory.add_entities([NewEntity(name="Shopping")], [["Is for Fridays."]])
+        rent, town = (engine.entities.get(name).id for name in ("RENT 40", "Ravensworth"))
+        engine.entities.add_relation(rent, town, "is_due_in")
+        stated = {one.entity.name for one in engine.graph.importance(limit=99)}
+        assert stated >= {"Shopping", "RENT 40"}
+
+
+@given(told=st.lists(st.sampled_from((*WEAK_TYPES, *KINDS)), min_size=1))
+def test_the_first_type_that_says_something_stays(told: list[str]) -> None:
+    held = WEAK_TYPES[0]
+    for one in told:
+        held = stronger_type(held, one)
+    telling = [one for one in told if one not in WEAK_TYPES]
+    assert held == (telling[0] if telling else max(told, key=WEAK_TYPES.index))
