@@ -416,8 +416,8 @@ def without_names(extraction: Extraction, keys: Collection[str]) -> Extraction:
 
 _INITIALLED = re.compile(r"(?P<initial>[^\W\d_])\. ?(?:[^\W\d_]\. ?){0,2}[^\W\d_]{2,40}")
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
-_UNFIT = frozenset(("code", "date"))
-"""Types whose names are one only where they are spelled the same."""
+_UNFIT = frozenset(("code", "date", "term"))
+"""Types whose names are one only where they are spelled the same, or may be none."""
 _MOST_CANDIDATES = 3
 """Entities that a short name may stand for; where there are more, it says too little."""
 _WIDEST_BLOCK = 100

@@ -1,0 +1,1 @@
+"""Facts of ordinary life that sentences state, marked by hand."""
