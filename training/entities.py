@@ -43,7 +43,7 @@ from clew.indexing.ner.classifier import (
 )
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.text import entity_key
-from clew.types import Chunk, Document, Extraction
+from clew.types import UNKNOWN_TYPE, Chunk, Document, Extraction
 from training.reader import worlds
 
 LABELS = Path(__file__).with_suffix(".jsonl")
@@ -184,10 +184,10 @@ def report(examples: list[Example], chances: np.ndarray) -> tuple[float, float]:
         print(f"probability {likely:.3f}  names kept {share:.1%}  junk {junk:.1%}")
         if junk <= JUNK:
             least, kept = likely, [n for n in found if examples[n].kind]
-    shown = [n for n in kept if examples[n].shown != classifier.UNKNOWN]
+    shown = [n for n in kept if examples[n].shown != UNKNOWN_TYPE]
     by_pattern = np.mean([examples[n].kind == examples[n].shown for n in shown])
     print(f"{len(shown) / len(kept):.1%} have a type by a pattern, right {by_pattern:.1%}; else")
-    kept = [n for n in kept if examples[n].shown == classifier.UNKNOWN]
+    kept = [n for n in kept if examples[n].shown == UNKNOWN_TYPE]
     right = np.array([examples[n].kind == KINDS[chances[n, 1:].argmax()] for n in kept])
     shares = chances[kept, 1:].max(1) / (1 - chances[kept, 0])
     for share in np.arange(0.9, 0.25, -0.05).tolist():

@@ -592,6 +592,11 @@ class StoredSection(Section):
 # What extraction finds in a document, and what indexing saves.
 
 
+TERM, UNKNOWN_TYPE = WEAK_TYPES = ("term", "name")
+"""Types that say nothing, the weakest first: of what may be no name, and of what is one. Terms tie
+passages, and no list or picture of the graph shows them unless a relation states something."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mention:
     """A name in a chunk."""

@@ -8,13 +8,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.indexing.ner.classifier import KINDS, TERM, UNCLASSIFIED, UNKNOWN, classified
-from clew.stores.aliases import WEAK_TYPES, stronger_type
+from clew.indexing.ner.classifier import KINDS, UNCLASSIFIED, classified
+from clew.stores.aliases import stronger_type
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
-from clew.types import Chunk, ChunkExtraction, ExtractedRelation, Extraction, Mention, NewEntity
+from clew.types import (
+    TERM,
+    UNKNOWN_TYPE,
+    WEAK_TYPES,
+    Chunk,
+    ChunkExtraction,
+    ExtractedRelation,
+    Extraction,
+    Mention,
+    NewEntity,
+)
 
-TYPES = (UNKNOWN, *sorted(UNCLASSIFIED), *KINDS)
+TYPES = (UNKNOWN_TYPE, *sorted(UNCLASSIFIED), *KINDS)
 NAMES = ("Annis Orme", "Bills", "Rota", "RENT", "Halifax", "Oma", "鲁迅", "Sold 40", "Ünal", "X")
 
 
@@ -67,8 +77,8 @@ def test_a_name_gets_a_type_or_is_a_term_and_nothing_else_changes(
         assert place == (old.name, old.sentence, old.start, old.end, old.count)
         assert new.entity_type != TERM or key not in ends
         # A type that a pattern shows stays; a name without one may get any.
-        typed = shown[key] - {UNKNOWN}
-        assert new.entity_type in (typed or {UNKNOWN, *KINDS}) | {TERM}
+        typed = shown[key] - {UNKNOWN_TYPE}
+        assert new.entity_type in (typed or {UNKNOWN_TYPE, *KINDS}) | {TERM}
 
 
 NOTES = {

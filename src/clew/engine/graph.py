@@ -516,15 +516,14 @@ class Graph:
 
         ends = self._entities.resolve(source), self._entities.resolve(target)
         graph = without_venues(self._state.store, self._state.entity_graph, ends)
-        for entity in ends:
-            if not entity_rows(graph, [entity.id]):
-                raise InputError(
-                    f"{entity.name!r} is a {entity.entity_type}, and ties nothing; a path needs two"
-                    " names; `clew entity edit` gives what is one a type"
-                )
         rows = entity_rows(graph, [entity.id for entity in ends])
         if len(rows) < 2:
-            raise InputError(f"a path needs two entities; {ends[0].name!r} was given twice")
+            raise InputError(
+                "a path needs two entities of the graph, not "
+                + " and ".join(f"{one.name!r} ({one.entity_type})" for one in ends)
+                + "; terms and dates have no ties there, and `clew entity edit` gives a term that is"
+                " a name its type"
+            )
         if weighted:
             found = strongest_path(graph, rows[0], rows[1], max_hops)
         else:

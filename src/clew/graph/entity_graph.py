@@ -29,6 +29,7 @@ import numpy as np
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.graph.snapshot import Adjacency, distinct, find_sorted
 from clew.graph.snapshot_files import current_snapshot
+from clew.types import TERM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -368,10 +369,8 @@ def degrees(graph: EntityGraph) -> Ints:
 
 FORMAT = 3
 """Grows whenever what is stored means something else."""
-TERM = "term"
-"""The type of what may be no name; it gets edges where a relation states something of it."""
 EXCLUDED_TYPES = ("date", TERM)
-"""Types of the entities that get no edges."""
+"""Types of the entities that get no edges; a term gets some where a relation states something."""
 
 _KIND = "entities"
 _Kept = TypeVar("_Kept", EntityGraph, EntityRanks)

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.text import STEERING, json_text, one_line
-from clew.types import Context
+from clew.types import TERM, Context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,10 +42,16 @@ NOT_XML = {code: None for code in range(32) if code not in (9, 10, 13)} | {
 
 
 def export(store: Store, format: str) -> Iterator[str]:
-    """Pieces of text; raises `InputError` for an unknown format."""
+    """Pieces of text; raises `InputError` for an unknown format.
+
+    GraphML leaves out terms of which no relation says anything.
+    """
     if format == "graphml":
+        rows = store.relation_rows()
+        stated = {*rows.heads.tolist(), *rows.tails.tolist()}
+        known = (one for one in _entities(store) if one.entity_type != TERM or one.id in stated)
         return graphml(
-            ((f"e{entity.id}", asdict(entity)) for entity in _entities(store)),
+            ((f"e{entity.id}", asdict(entity)) for entity in known),
             (
                 (f"r{r.id}", f"e{r.from_entity_id}", f"e{r.to_entity_id}", asdict(r))
                 for r in _relations(store)

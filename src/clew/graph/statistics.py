@@ -13,6 +13,7 @@ from clew.errors import InputError
 from clew.graph.entity_graph import degrees, entity_ranks
 from clew.graph.paths import entries_of
 from clew.graph.snapshot import find_sorted
+from clew.types import WEAK_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -347,8 +348,6 @@ A_TYPE = 0.2
 A_NAME = 0.2
 A_RELATION = 0.5
 """What one piece of evidence is worth; of a relation that of its weight, 0 to 1."""
-WEAK_TYPES = ("name", "term")
-"""Types that say nothing."""
 ABOUT = -1
 """Instead of a sentence, where a chunk is about an entity."""
 

@@ -35,6 +35,7 @@ from clew.text import (
     terms,
 )
 from clew.types import (
+    WEAK_TYPES,
     AliasEvidence,
     Chunk,
     ChunkExtraction,
@@ -442,7 +443,7 @@ def suggest_merges(names: Sequence[KnownName], rules: Mapping[str, str]) -> list
                  *_of_joints(usable), *_of_spellings(usable)):  # fmt: skip
         ids = (pair.source.entity_id, pair.target.entity_id)
         key = (min(ids), max(ids))
-        kinds = {pair.source.entity_type, pair.target.entity_type} - {"name", "term"}
+        kinds = {pair.source.entity_type, pair.target.entity_type} - {*WEAK_TYPES}
         one, other = entity_key(pair.source.name), entity_key(pair.target.name)
         # Somebody has decided about both.
         decided = one in rules and other in rules and rules[one] != rules[other]

@@ -16,13 +16,10 @@ from clew.stores.backend import Backend, Found, Row, Rows, pairs
 from clew.stores.state import NEXT_IDS, NextIds, count_moved_aliases
 from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES, RULED_GROUPS, RULES_AROUND
 from clew.text import entity_key, lookup_keys, terms, written_otherwise
-from clew.types import AliasEvidence, AliasMethod
+from clew.types import TERM, UNKNOWN_TYPE, WEAK_TYPES, AliasEvidence, AliasMethod
 
 AMBIGUOUS = 0.0
 """Score of an acronym that texts introduce for several things: outside of them it is none."""
-UNKNOWN_TYPE = "name"
-WEAK_TYPES = ("term", UNKNOWN_TYPE)
-"""What an entity is called until a text shows its type, the weakest first."""
 KNOWN = (KNOWN_ALIASES, RULES_AROUND)
 """What `NamePlan` takes, asked with the `keys_asked`."""
 
@@ -272,7 +269,7 @@ class NamePlan:
         entity_id = self._next_entity
         self._next_entity += 1
         self._entities[entity_id] = (name, key)
-        self._types[entity_id] = WEAK_TYPES[0]
+        self._types[entity_id] = TERM
         return entity_id
 
     def _add_alias(

@@ -25,6 +25,7 @@ import numpy as np
 
 from clew.indexing.ner.entity_types import CODE, is_first_name, is_ordinary
 from clew.text import entity_key
+from clew.types import TERM, UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,10 +38,6 @@ BUCKETS = 1 << 15
 """Features are told apart by so many hashes."""
 KINDS = ("person", "place", "organisation", "product", "work", "event", "concept")
 UNCLASSIFIED = frozenset(("date", CODE, "concept"))
-UNKNOWN = "name"
-"""The type of a name that nothing is known of."""
-TERM = "term"
-"""The type of what likely is no name."""
 MOST_PLACES = 4
 """Places of a name that are looked at, from the first."""
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -66,7 +63,7 @@ class NamedThing:
     """A name of a document, with what the document shows of it."""
 
     name: str
-    kind: str = UNKNOWN
+    kind: str = UNKNOWN_TYPE
     """The type that a pattern shows."""
     mentions: int = 0
     places: list[Mentioned] = field(default_factory=list)
@@ -112,7 +109,7 @@ def named_things(chunks: Sequence[Chunk], found: Extraction) -> dict[str, NamedT
 
     def thing(name: str, kind: str) -> NamedThing:
         one = things.setdefault(key := entity_key(name), NamedThing(name))
-        one.kind = kind if one.kind == UNKNOWN else one.kind
+        one.kind = kind if one.kind == UNKNOWN_TYPE else one.kind
         if kind in UNCLASSIFIED or name.lower() == name.upper():
             unknown.add(key)
         return one
@@ -256,7 +253,7 @@ class Classifier:
     def types(
         self, things: Mapping[str, NamedThing], chunks: Sequence[Chunk], title: str
     ) -> dict[str, str]:
-        """Return the types of names by their keys: one of `KINDS`, `UNKNOWN` or `TERM`."""
+        """Return the types of names by their keys: one of `KINDS`, `UNKNOWN_TYPE` or `TERM`."""
         spelling = Spelling(chunk.text for chunk in chunks) if things else Spelling(())
         found = {}
         for key, thing in things.items():
@@ -265,6 +262,8 @@ class Classifier:
             none, *kinds = (np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()).tolist()
             best = max(kinds)
             is_sure = best >= self.sure * (1 - none)
-            kind = KINDS[kinds.index(best)] if is_sure and thing.kind == UNKNOWN else thing.kind
+            kind = (
+                KINDS[kinds.index(best)] if is_sure and thing.kind == UNKNOWN_TYPE else thing.kind
+            )
             found[key] = kind if 1 - none >= self.likely else TERM
         return found
