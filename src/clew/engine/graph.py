@@ -521,7 +521,7 @@ class Graph:
             raise InputError(
                 "a path needs two entities of the graph, not "
                 + " and ".join(f"{one.name!r} ({one.entity_type})" for one in ends)
-                + "; terms and dates have no ties there, and `clew entity edit` gives a term that is"
+                + "; terms and dates have no ties there; `clew entity edit` gives a term that is"
                 " a name its type"
             )
         if weighted:
