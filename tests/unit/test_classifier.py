@@ -115,3 +115,27 @@ def test_the_first_type_that_says_something_stays(told: list[str]) -> None:
         held = stronger_type(held, one)
     telling = [one for one in told if one not in WEAK_TYPES]
     assert held == (telling[0] if telling else max(told, key=WEAK_TYPES.index))
+
+
+CHAT = "12/05/2025, 08:00 - Ewan Lister: I saw Margaret Thorne in Ravensworth\n"
+
+
+def test_no_field_makes_a_title_a_name(tmp_path: Path) -> None:
+    """Who speaks in a chat, and the name of the file, state something of documents."""
+    (tmp_path / "WhatsApp chat with the walkers.txt").write_text(CHAT * 3, encoding="utf-8")
+    (tmp_path / "7-minutes-of-may.md").write_text("# Minutes, 4 May\n\nEwan Lister spoke.")
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        engine.index([tmp_path])
+        known = {one.entity.name for one in engine.graph.importance(limit=99)}
+
+    assert {"Ewan Lister", "Margaret Thorne", "Ravensworth"} <= known
+    assert not [name for name in known if "chat" in name.lower() or "minutes" in name.lower()]
+
+
+def test_a_name_that_is_merged_into_a_term_stays_a_name(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        for title, text in NOTES.items():
+            engine.add(text, title=title)
+        before = engine.entities.get("Margaret Thorne").entity_type
+        engine.entities.merge("Margaret Thorne", "RENT 40")
+        assert engine.entities.get("RENT 40").entity_type == before != TERM

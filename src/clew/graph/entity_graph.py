@@ -370,7 +370,7 @@ def degrees(graph: EntityGraph) -> Ints:
 FORMAT = 3
 """Grows whenever what is stored means something else."""
 EXCLUDED_TYPES = ("date", TERM)
-"""Types of the entities that get no edges; a term gets some where a relation states something."""
+"""Types of the entities that get no edges; a term gets some where somebody states a relation."""
 
 _KIND = "entities"
 _Kept = TypeVar("_Kept", EntityGraph, EntityRanks)
@@ -400,7 +400,8 @@ def _built(
     with source.reading():
         snapshot = current_snapshot(source, folder, snapshot)
         rows = source.relation_rows()
-        terms = np.setdiff1d(source.entities_of_type(TERM), [*rows.heads, *rows.tails])
+        stated = np.concatenate([rows.heads, rows.tails])[np.tile(rows.chunks == 0, 2)]
+        terms = np.setdiff1d(source.entities_of_type(TERM), stated)
         excluded = np.concatenate([source.entities_of_type("date"), terms])
         graph = build_entity_graph(snapshot.whole, rows, excluded)
     ranks = entity_ranks(graph)

@@ -39,6 +39,7 @@ from clew.indexing.relations.patterns import CONCEPT, IS_A, concept_of
 from clew.languages import read_patterns, read_word_lists, word_list
 from clew.text import STOP_WORDS, entity_key
 from clew.types import (
+    TERM,
     AliasEvidence,
     Chunk,
     ChunkExtraction,
@@ -100,7 +101,9 @@ def add_structure(
     """
     if not chunks or not (structure.statements or structure.aliases or structure.entities):
         return extraction
-    types = {entity_key(one.name): one.entity_type for one in structure.entities}
+    # A title that is no name is none where a field has it.
+    types = {entity_key(name): TERM for name, kind in extraction.about if kind == TERM}
+    types |= {entity_key(one.name): one.entity_type for one in structure.entities}
     entered = [_Entered(*both, types) for both in zip(extraction.chunks, chunks, strict=True)]
     starts = [chunk.start for chunk in chunks]
     for one in structure.entities:
@@ -115,9 +118,9 @@ def add_structure(
         missing[entity_key(alias.name)][entity_key(alias.alias)] = alias.alias
     for chunk in entered:
         chunk.name_beside(missing)
-    for title, _ in extraction.about:
+    for title, kind in extraction.about:
         for name in missing.pop(entity_key(title), {}).values():
-            entered[0].add(Mention(name=name, sentence=0, start=0, end=0))
+            entered[0].add(Mention(name=name, entity_type=kind, sentence=0, start=0, end=0))
     return replace(
         extraction,
         chunks=tuple(chunk.extraction() for chunk in entered),
@@ -130,8 +133,8 @@ class _Entered:
     """What one chunk holds, on its way."""
 
     def __init__(self, found: ChunkExtraction, chunk: Chunk, types: Mapping[str, str]) -> None:
-        """`types` are those of declared entities, by key."""
-        self._found, self._chunk = found, chunk
+        """`types` are those of declared entities, by key, and of titles that are no names."""
+        self._found, self._chunk, self._types = found, chunk, types
         self._sentences = found.sentences or ((0, len(chunk.text)),)
         self._mentions = [
             replace(m, entity_type=types.get(entity_key(m.name), m.entity_type)) if types else m
@@ -147,9 +150,10 @@ class _Entered:
         ordinal = max(0, bisect_right(firsts, place) - 1)
         if (ordinal, entity_key(name)) not in self._known:
             left, right = _place(self._chunk, self._sentences[ordinal], name, start, end)
-            self.add(
-                Mention(name=name, entity_type=entity_type, sentence=ordinal, start=left, end=right)
+            kind = (
+                self._types.get(entity_key(name), "name") if entity_type == "name" else entity_type
             )
+            self.add(Mention(name=name, entity_type=kind, sentence=ordinal, start=left, end=right))
         return ordinal
 
     def add(self, mention: Mention) -> None:

@@ -76,6 +76,8 @@ from clew.stores.statements.relations import EVIDENCE_BY_KEYS
 from clew.text import entity_key, name_keys, terms
 from clew.times import date_of
 from clew.types import (
+    TERM,
+    UNKNOWN_TYPE,
     Chunk,
     ChunkExtraction,
     Document,
@@ -733,6 +735,7 @@ def names_of(entry: IndexedDocument) -> dict[str, Named]:
     given = list(entry.extraction.about) if entry.split.chunks else []
     for chunk in entry.extraction.chunks:
         given += [(m.name, m.entity_type) for m in chunk.mentions]
-        given += [(r.head, "name") for r in chunk.relations]
-        given += [(r.tail, r.tail_type) for r in chunk.relations]
+        # To be an end of a relation says nothing of what a name is; its mentions do.
+        given += [(r.head, TERM) for r in chunk.relations]
+        given += [(r.tail, r.tail_type.replace(UNKNOWN_TYPE, TERM)) for r in chunk.relations]
     return names_by_key(given)

@@ -393,14 +393,20 @@ TAKE_OVER = Statement(
     """
 UPDATE entities SET
     tier = CASE WHEN s.tier = 'manual' THEN s.tier ELSE entities.tier END,
-    content = CASE WHEN entities.content = '' THEN s.content ELSE entities.content END
-FROM (SELECT tier, content FROM entities WHERE id = :source) AS s WHERE entities.id = :target
+    content = CASE WHEN entities.content = '' THEN s.content ELSE entities.content END,
+    entity_type = CASE WHEN entities.entity_type IN ('term', 'name') AND s.entity_type != 'term'
+        THEN s.entity_type ELSE entities.entity_type END
+FROM (SELECT tier, content, entity_type FROM entities WHERE id = :source) AS s
+WHERE entities.id = :target
 """,
     """
 MATCH (source:ClewEntity {namespace: $namespace, id: $source})
 MATCH (target:ClewEntity {namespace: $namespace, id: $target})
 SET target.tier = CASE WHEN source.tier = 'manual' THEN source.tier ELSE target.tier END,
-    target.content = CASE WHEN target.content = '' THEN source.content ELSE target.content END
+    target.content = CASE WHEN target.content = '' THEN source.content ELSE target.content END,
+    target.entity_type = CASE
+        WHEN target.entity_type IN ['term', 'name'] AND source.entity_type <> 'term'
+        THEN source.entity_type ELSE target.entity_type END
 """,
 )
 # Under the id that it had before it was merged; `next_ids` are further on.
