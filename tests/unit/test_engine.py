@@ -21,7 +21,7 @@ from clew.operations.toolbox import OPERATIONS
 from clew.search.pipeline import STRATEGIES
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Document, Vectors
+from clew.types import TERM, Document, Vectors
 
 # --- The engine as a user of the library meets it, with a light embedder.
 
@@ -236,7 +236,11 @@ def test_export_holds_everything_and_is_well_formed(engine: clew.Clew, folder: P
     texts = {line["title"]: line["text"] for line in lines if line["kind"] == "document"}
     assert texts["Tower of Vell"] == TOWER
     root = ElementTree.fromstring("".join(engine.maintenance.export("graphml")))
-    assert len(root.findall("{*}graph/{*}node")) == counts["entities"]
+    stated = [line for line in lines if line["kind"] == "relation"]
+    ends = {line[end] for line in stated for end in ("from_entity_id", "to_entity_id")}
+    entities = [line for line in lines if line["kind"] == "entity"]
+    known = [one for one in entities if one["entity_type"] != TERM or one["id"] in ends]
+    assert len(root.findall("{*}graph/{*}node")) == len(known) < len(entities)
     assert len(root.findall("{*}graph/{*}edge")) == counts["relations"]
     with pytest.raises(InputError, match="unknown format 'xml'; expected graphml or jsonl"):
         engine.maintenance.export("xml")  # type: ignore[arg-type]

@@ -300,7 +300,7 @@ class Watched(RecordedLanguageModel):
     """A model of which every request is kept."""
 
     def __init__(self, *facts: tuple[str, str, str, str]) -> None:
-        people = [("Ada Morn", "person"), ("Vell", "dataset"), ("great clock", "work")]
+        people = [("Ada Morn", "person"), ("Vell", "place"), ("great clock", "dataset")]
         super().__init__({CASTLE: RecordedExtraction(entities=people, facts=list(facts))})
         self.asked = list[Request]()
 
@@ -387,7 +387,7 @@ def test_a_model_is_told_the_types_and_the_words_of_the_packs(tmp_path: Path) ->
     with opened(tmp_path, "mine", "papers", model=model) as store:
         store.add(CASTLE, source="castle")
         store.enrich("extract")
-        assert store.entities.get("Vell").entity_type == "dataset"
+        assert store.entities.get("great clock").entity_type == "dataset"
 
     (told,) = [request.instructions for request in model.asked]
     assert {"wound_by", "cites", "dataset"} <= set(re.findall(r"\w+", told))

@@ -518,12 +518,9 @@ class Graph:
         graph = without_venues(self._state.store, self._state.entity_graph, ends)
         rows = entity_rows(graph, [entity.id for entity in ends])
         if len(rows) < 2:
-            loose = [one for one in ends if not entity_rows(graph, [one.id])] or ends
             raise InputError(
-                "a path needs two entities of the graph, which has none to or from "
-                + " and ".join(f"{one.name!r} ({one.entity_type})" for one in loose)
-                + "; terms and dates have no ties there; `clew entity edit` gives a term that is"
-                " a name its type"
+                f"{ends[0].name!r} and {ends[1].name!r} are not two entities of the graph; a path"
+                " needs two"
             )
         if weighted:
             found = strongest_path(graph, rows[0], rows[1], max_hops)

@@ -29,7 +29,6 @@ import numpy as np
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.graph.snapshot import Adjacency, distinct, find_sorted
 from clew.graph.snapshot_files import current_snapshot
-from clew.types import TERM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -119,8 +118,7 @@ def build_entity_graph(
 ) -> EntityGraph:
     """The graph of entities of one state of a store; ids in `left_out` get no edges.
 
-    Dates are such: two things of the same year have nothing to do with each other. So are terms,
-    which may be no names: they tie passages, and are no knowledge.
+    Dates are such: two things of the same year have nothing to do with each other.
     """
     mentioned = snapshot.entity_ids
     named = distinct(np.concatenate([mentioned, rows.heads, rows.tails]))
@@ -367,10 +365,10 @@ def degrees(graph: EntityGraph) -> Ints:
 # store.
 
 
-FORMAT = 3
+FORMAT = 2
 """Grows whenever what is stored means something else."""
-EXCLUDED_TYPES = ("date", TERM)
-"""Types of the entities that get no edges; a term gets some where somebody states a relation."""
+EXCLUDED_TYPE = "date"
+"""The type of the entities that get no edges."""
 
 _KIND = "entities"
 _Kept = TypeVar("_Kept", EntityGraph, EntityRanks)
@@ -399,11 +397,8 @@ def _built(
 ) -> dict[type[EntityGraph | EntityRanks], Any]:
     with source.reading():
         snapshot = current_snapshot(source, folder, snapshot)
-        rows = source.relation_rows()
-        stated = np.concatenate([rows.heads, rows.tails])[np.tile(rows.chunks == 0, 2)]
-        terms = np.setdiff1d(source.entities_of_type(TERM), stated)
-        excluded = np.concatenate([source.entities_of_type("date"), terms])
-        graph = build_entity_graph(snapshot.whole, rows, excluded)
+        excluded = source.entities_of_type(EXCLUDED_TYPE)
+        graph = build_entity_graph(snapshot.whole, source.relation_rows(), excluded)
     ranks = entity_ranks(graph)
     stored = {"format": np.array(FORMAT)}
     for kept in (graph, ranks):

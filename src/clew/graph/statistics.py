@@ -13,7 +13,7 @@ from clew.errors import InputError
 from clew.graph.entity_graph import degrees, entity_ranks
 from clew.graph.paths import entries_of
 from clew.graph.snapshot import find_sorted
-from clew.types import WEAK_TYPES
+from clew.types import TERM, WEAK_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -255,16 +255,19 @@ class GraphOverview:
 
 
 def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview:
-    """The graph at a glance, at most `limit` entries of each kind."""
+    """The graph at a glance, at most `limit` of each kind; terms are not listed."""
     ranks, passing = entity_ranks(graph), betweenness(graph)
-    first, central = (np.argsort(-by, kind="stable") for by in (ranks.pagerank, passing))
+    listed = ~np.isin(graph.entity_ids, store.entities_of_type(TERM))
+    orders = (np.argsort(-by, kind="stable") for by in (ranks.pagerank, passing))
+    first, central = (order[listed[order]] for order in orders)
     hubs = first[degrees(graph)[first] > 0][:limit]
     between = central[passing[central] > 0][:limit]
     cut, bridges, notes = list[tuple[int, int]](), list[tuple[int, int]](), tuple[str, ...]()
     if len(graph.strengths) > MAX_EDGES:
         notes = (f"bridges were not looked for: the graph has more than {MAX_EDGES} ties",)
     else:
-        cut, bridges = (found[:limit] for found in cut_vertices(graph))
+        cut, bridges = cut_vertices(graph)
+        cut, bridges = [one for one in cut if listed[one[0]]][:limit], bridges[:limit]
     # (T, 2) the rows at both ends of each edge.
     owner = np.repeat(np.arange(len(passing)), degrees(graph))
     once = owner < graph.neighbours
@@ -294,12 +297,16 @@ def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview
 def most_important(
     store: Store, graph: EntityGraph, limit: int, among: Ids | None = None
 ) -> list[RankedEntity]:
-    """The entities of highest PageRank, those without an edge last; `among` (sorted ids) alone."""
+    """The entities of highest PageRank, those without an edge last; `among` (sorted ids) alone.
+
+    Terms are left out unless they are asked for.
+    """
     ranks = entity_ranks(graph)
     alone = degrees(graph) == 0
     rows = np.lexsort((-ranks.pagerank, alone))
-    if among is not None:
-        rows = rows[np.isin(graph.entity_ids[rows], among)]
+    if among is None:
+        among = np.setdiff1d(graph.entity_ids, store.entities_of_type(TERM))
+    rows = rows[np.isin(graph.entity_ids[rows], among)]
     return list(_ranked(store, graph, ranks, betweenness(graph), rows[:limit].tolist()))
 
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.entity_graph import EXCLUDED_TYPES
 from clew.graph.partition import WeightedGraph, in_order, leiden, sums
 from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
 from clew.languages import english_words, language_words, read_word_lists, word_list
 from clew.ports import TopicSet
 from clew.text import STOP_WORDS, entity_key, fold, terms
+from clew.types import TERM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -238,7 +238,7 @@ def _names(store: Store, snapshot: Snapshot) -> tuple[list[str], Ints, Ints, Val
     entity = snapshot.passage_entities.items
     said = snapshot.passage_strengths % ABOUT_WEIGHT > 0
     frequent = np.bincount(entity[said], minlength=len(snapshot.entity_ids)) >= _DOCUMENTS
-    for kind in EXCLUDED_TYPES:
+    for kind in ("date", TERM):
         frequent &= ~np.isin(snapshot.entity_ids, store.entities_of_type(kind))
     known = store.entity_names(snapshot.entity_ids[frequent].tolist())
     known = {id_: " ".join(name.split()) for id_, name in known.items() if is_telling(name)}

@@ -12,6 +12,7 @@ from clew.graph.snapshot import distinct, find_sorted
 from clew.search.around import entity_rows
 from clew.search.question import MAX_TERMS, find_seeds
 from clew.text import terms
+from clew.types import TERM
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -92,6 +93,9 @@ def search_entities(
         known = resources.store.entities(ids.tolist())
         typed = np.isin(ids, [e.id for e in known if e.entity_type in node_types])
         ids, nearness = ids[typed], nearness[typed]
+    else:
+        listed = ~np.isin(ids, resources.store.entities_of_type(TERM))
+        ids, nearness = ids[listed], nearness[listed]
     passages, closeness = _best_passages(resources.vectors, snapshot, ids, vector, near, allowed)
     if allowed is not None:
         there = passages >= 0

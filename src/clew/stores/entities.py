@@ -387,9 +387,9 @@ class EntityMerging(Entities):
         self.backend.execute_many(statements.MOVE_ALIASES, back)
         both = [source["id"], target["id"]]
         (_, merged) = self.entities(both)
-        if merged.content == source["content"]:
-            row = {"id": target["id"], "content": target["content"]}
-            self.backend.update("entities", [row])
+        # What the target took over, unless it was changed since.
+        same = [n for n in ("content", "entity_type") if getattr(merged, n) == source[n]]
+        self.backend.update("entities", [{"id": target["id"]} | {n: target[n] for n in same}])
         self.backend.execute(statements.SHOW_LIVING_NAMES, ids=both)
         self._take_back_rules(known["rules"], known["rules_before"])
         _recompute_around(self.backend, both)

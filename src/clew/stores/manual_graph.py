@@ -56,7 +56,7 @@ from clew.stores.statements.relations import (
     UNSTATED_RELATIONS,
 )
 from clew.text import entity_key
-from clew.types import NewEntity, NewRelation, Observation, Relation
+from clew.types import TERM, UNKNOWN_TYPE, NewEntity, NewRelation, Observation, Relation
 
 _LARGEST_ID = 2**63 - 1
 """What a column of either database holds."""
@@ -225,6 +225,9 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         after, written = _written_rows(relations, aliases, before, next_id, facts)
         new = [row._asdict() for row in after.values() if row.id not in before]
         self.backend.insert({"relations": new}, changes=1)
+        # What somebody states something of is a name.
+        named = [i for i, one in read_held(self.backend, ends).items() if one.entity_type == TERM]
+        self.backend.update("entities", [{"id": i, "entity_type": UNKNOWN_TYPE} for i in named])
         changed = [row for row in after.values() if row != before.get(row.id, row)]
         update_relations(self.backend, changed)
         derive_again(self.backend, functional, heads=heads)

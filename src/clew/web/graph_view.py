@@ -13,7 +13,7 @@ from clew.graph.paths import edges_among, subgraph_around
 from clew.graph.snapshot import find_sorted
 from clew.search.around import entity_rows
 from clew.search.options import read_last
-from clew.types import current_first
+from clew.types import TERM, current_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,6 +61,7 @@ def _read(engine: Engine, wanted: Mapping[str, Any]) -> View:
     entities = engine.state.entity_ranks.applied(
         engine.store.entities(graph.entity_ids[rows].tolist())
     )
+    entities = [one for one in entities if one.entity_type != TERM or one.id in seeds]
     total = len(entities)
     entities.sort(key=lambda e: (e.id not in seeds, -e.salience_score, e.id))
     if total > wanted["limit"]:
