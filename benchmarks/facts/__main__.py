@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.real.extracted import steps_of
+from clew.indexing.processes import Steps
 from clew.text import entity_key
 from clew.types import Document
 
@@ -47,12 +48,13 @@ SAME = {
 def main() -> None:
     """Print which share of the facts is read, and which share of what is read is one."""
     counts: Counter[str] = Counter()
+    steps = steps_of()
     of_kind: dict[str, Counter[str]] = {}
     for told in map(json.loads, SENTENCES.read_text("utf-8").splitlines()):
         facts = {
             frozenset(map(entity_key, (head, tail))): kind for head, kind, tail in told["facts"]
         }
-        found = dict(read(told))
+        found = dict(read(steps, told))
         counts["facts"] += len(facts)
         counts["relations"] += len(found)
         for pair, relation in found.items():
@@ -69,12 +71,12 @@ def main() -> None:
         print(f"{kind:<14}{own['found']:>4} of {own['all']}")
 
 
-def read(told: dict[str, Any]) -> Iterator[tuple[frozenset[str], str]]:
+def read(steps: Steps, told: dict[str, Any]) -> Iterator[tuple[frozenset[str], str]]:
     """Yield the pairs of marked names between which the extractor finds a relation, by key."""
     text = f"{told['before']} {told['sentence']}"
     document = Document(source="sentence.txt", title=told["title"], text=text)
     names = set(map(entity_key, told["names"]))
-    for chunk in steps_of().prepare(document).extraction.chunks:
+    for chunk in steps.prepare(document).extraction.chunks:
         for one in chunk.relations:
             pair = frozenset((entity_key(one.head), entity_key(one.tail)))
             if pair <= names and len(pair) == 2:

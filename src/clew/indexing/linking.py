@@ -35,6 +35,7 @@ from clew.text import (
     terms,
 )
 from clew.types import (
+    TERM,
     WEAK_TYPES,
     AliasEvidence,
     Chunk,
@@ -417,7 +418,7 @@ def without_names(extraction: Extraction, keys: Collection[str]) -> Extraction:
 
 _INITIALLED = re.compile(r"(?P<initial>[^\W\d_])\. ?(?:[^\W\d_]\. ?){0,2}[^\W\d_]{2,40}")
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
-_UNFIT = frozenset(("code", "date", "term"))
+_UNFIT = frozenset(("code", "date", TERM))
 """Types whose names are one only where they are spelled the same, or may be none."""
 _MOST_CANDIDATES = 3
 """Entities that a short name may stand for; where there are more, it says too little."""

@@ -41,8 +41,8 @@ UNCLASSIFIED = frozenset(("date", CODE, "concept"))
 MOST_PLACES = 4
 """Places of a name that are looked at, from the first."""
 _WORD = re.compile(r"\w+|[^\w\s]")
-_BEFORE, _BEHIND = 60, 60
-"""Characters around a name in which the words beside it stand."""
+_AROUND = 60
+"""Characters on either side of a name in which the words beside it stand."""
 _BESIDE = 3
 """Words on either side."""
 _RUN = re.compile(r"(.)\1+")
@@ -197,8 +197,8 @@ def _beside(place: Mentioned) -> Iterator[tuple[str, float]]:
     text, start, end, (first, last) = place
     line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     line = text[line_start : line_end if line_end >= 0 else len(text)]
-    before = _WORD.findall(text[max(line_start, start - _BEFORE) : start])[-_BESIDE:]
-    behind = _WORD.findall(text[end : end + _BEHIND])[:_BESIDE]
+    before = _WORD.findall(text[max(line_start, start - _AROUND) : start])[-_BESIDE:]
+    behind = _WORD.findall(text[end : end + _AROUND])[:_BESIDE]
     for side, beside in (("before", before[::-1]), ("behind", behind)):
         for at, word in enumerate(beside):
             yield f"{side}{at}={word.lower()}", 1.0
@@ -254,16 +254,18 @@ class Classifier:
         self, things: Mapping[str, NamedThing], chunks: Sequence[Chunk], title: str
     ) -> dict[str, str]:
         """Return the types of names by their keys: one of `KINDS`, `UNKNOWN_TYPE` or `TERM`."""
-        spelling = Spelling(chunk.text for chunk in chunks) if things else Spelling(())
+        spelling = Spelling(chunk.text for chunk in chunks if things)
         found = {}
         for key, thing in things.items():
             at, values = hashed(features(thing, spelling, title))
             odds = np.array(values) @ self.weights[at]
-            none, *kinds = (np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()).tolist()
-            best = max(kinds)
-            is_sure = best >= self.sure * (1 - none)
+            chances = np.exp(odds - odds.max())
+            none, *kinds = (chances / chances.sum()).tolist()
+            is_sure = max(kinds) >= self.sure * (1 - none)
             kind = (
-                KINDS[kinds.index(best)] if is_sure and thing.kind == UNKNOWN_TYPE else thing.kind
+                KINDS[kinds.index(max(kinds))]
+                if is_sure and thing.kind == UNKNOWN_TYPE
+                else thing.kind
             )
             found[key] = kind if 1 - none >= self.likely else TERM
         return found
