@@ -1,1 +1,0 @@
-"""Facts of ordinary life that sentences state, marked by hand."""

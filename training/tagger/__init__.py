@@ -1,0 +1,1 @@
+"""Training of the tagger, which tells what names name and what sentences state of them."""
