@@ -71,10 +71,10 @@ def _checked(name: str, found: object, place: str) -> Pack:
     )
 
 
-def unread_formats(names: Iterable[str], enabled: Collection[str]) -> dict[str, int]:
-    """How many files of these names a pack that is installed and not enabled would read, by pack.
+def formats_of_packs(names: Iterable[str], enabled: Collection[str]) -> dict[str, int]:
+    """How many files of these names are of a pack's formats, by pack, of those not enabled.
 
-    Only formats that are mere text without a pack: a calendar, say, but no Markdown.
+    Only formats that are a pack's own: a calendar, say, but no Markdown.
     """
     from clew.hookspecs import named
     from clew.indexing.reading.common import media_type_of  # a search reads no files

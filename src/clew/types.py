@@ -1545,8 +1545,7 @@ class IndexReport:
     """What is still stored of files below the paths given that have vanished, and of records that
     their files no longer hold; `prune` drops it."""
     for_packs: Mapping[str, int] = field(default_factory=dict)
-    """Files that were read as plain text though a pack knows their format, by the pack, which is
-    not enabled."""
+    """Files of a format that a pack is for, by the pack, which is not enabled."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -111,14 +111,14 @@ def test_files_that_only_a_pack_understands_are_told_until_it_is_enabled(
     (notes / "todo.txt").write_text("(A) Oil the clock due:2026-05-04\n")
     (notes / "people.vcf").write_text("BEGIN:VCARD\nVERSION:3.0\nFN:Ada Morn\nEND:VCARD\n")
     said = in_process("index", notes).stderr
-    assert "1 file was read as plain text; the pack papers knows its format" in said
-    assert "2 files were read as plain text; the pack personal knows their format" in said
+    assert "1 file is of a format that the pack papers is for" in said
+    assert "2 files are of a format that the pack personal is for" in said
     assert "constitution" not in said
 
     (notes / "ada.txt").write_text("Another text.")
     report = json.loads(in_process("index", notes, "--pack", "papers", "--json").stdout)
     assert report["for_packs"] == {"personal": 2}
-    assert "plain text" not in in_process("index", notes).stderr
+    assert "of a format" not in in_process("index", notes).stderr
 
 
 def test_of_many_that_are_left_out_the_first_of_a_kind_are_named(

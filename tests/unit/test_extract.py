@@ -33,7 +33,7 @@ def extract(
         )
         start += len(text) + 1
     document = Document(source=source, text="\n".join(texts), title=title, media_type=media_type)
-    return PatternExtractor().extract(document, chunks)
+    return PatternExtractor().read(document, chunks)
 
 
 def names(*texts: str, title: str = "", media_type: str = "text/plain") -> list[str]:

@@ -66,6 +66,9 @@ class Names:
             names={b: [(a.key, a.name) for of, a in near if of == b] for b in blocks},
         )
 
+    def names_by_key(self, keys: Sequence[str]) -> dict[str, tuple[str, int]]:
+        return {}
+
 
 def linker(aliases: Sequence[Alias], rules: Mapping[str, str] | None = None) -> Linker:
     return Linker(Names(aliases, rules), SETTINGS)  # type: ignore[arg-type]

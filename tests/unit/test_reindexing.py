@@ -104,7 +104,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
         (library.letters / f"{number:02}.md").write_text(
             f"# Letter {number}\n\n{first} was taught by {spelled}. In {1800 + number} they met at"
             f" the Guild of Lisse (GOL). {first} lived in Delft until 1850. The weather was fair,"
-            f" and the barges went up to Harrow Ford with wool and came back with lime.\n\n"
+            f" and the barges went up to Amsterdam with wool and came back with lime.\n\n"
             f"## Answer\n\n{second} wrote back from Delft on 3 May {1801 + number}."
         )
     yield library

@@ -42,7 +42,7 @@ def relations(
 ) -> list[ExtractedRelation]:
     chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
     document = Document(source="a", text=text, title=title, created_at=written)
-    return list(PatternExtractor().extract(document, [chunk]).chunks[0].relations)
+    return list(PatternExtractor().read(document, [chunk]).chunks[0].relations)
 
 
 def candidates(text: str, title: str = "") -> list[Fact]:
@@ -266,7 +266,7 @@ def test_each_speaker_speaks_for_himself() -> None:
         Chunk(ordinal=n, section=0, start=start, end=start + len(text), text=text)
         for n, (start, text) in enumerate(zip(starts, texts, strict=True))
     ]
-    found = PatternExtractor().extract(Document(source="a", text="\n".join(texts)), chunks)
+    found = PatternExtractor().read(Document(source="a", text="\n".join(texts)), chunks)
     assert [(r.head, r.relation_type, r.tail) for c in found.chunks for r in c.relations] == [
         ("Ada", "lives_in", "Paris"),
         ("Bob", "lives_in", "Rome"),
@@ -415,7 +415,7 @@ def stated(text: str, owner: str, *, is_observation: bool) -> list[tuple[object,
     told = f"memory:{owner.casefold()}" if is_observation else ""
     document = Document(source=f"{told}#1" if told else "a", origin=told, text=text, title=owner)
     chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
-    (found,) = PatternExtractor().extract(document, [chunk]).chunks
+    (found,) = PatternExtractor().read(document, [chunk]).chunks
     return [
         (one.head, one.relation_type, one.tail, one.valid_from, one.valid_until, one.confidence)
         for one in found.relations

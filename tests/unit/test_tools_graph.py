@@ -523,7 +523,7 @@ def test_reading_one_entity_adds_its_relations_alone(unread: Clew) -> None:
     assert facts(unread) == {("Tarn Abbey", "part_of", "Lorne Estate")}
     assert content["relationships_found"] == content["relationships_added"] == 1
     [relation] = unread.store.relations([entity])
-    assert (relation.weight, relation.extractor) == (0.5, PatternExtractor.name)
+    assert (relation.weight, relation.extractor) == (0.5, PatternExtractor().name)
     [evidence] = unread.graph.relations("Tarn Abbey")
     assert evidence.evidence == "Tarn Abbey is part of the Lorne Estate."
     assert entity not in unread.store.unread_entities()

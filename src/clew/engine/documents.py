@@ -87,11 +87,11 @@ class Documents:
         )
         if not done.added + done.changed:
             return done
-        from clew.packs import unread_formats
+        from clew.packs import formats_of_packs
 
-        # Packs that would read files that were read as plain text.
+        # Packs that have more to say of these files.
         names = (item.path.name.lower() for item in inputs)
-        return replace(done, for_packs=unread_formats(names, self._state.store.packs()))
+        return replace(done, for_packs=formats_of_packs(names, self._state.store.packs()))
 
     def preview(
         self,

@@ -219,7 +219,9 @@ class IndexingPipeline:
         terms = StoreTerms(self.store)
         found = terms.found(entry.document, entry.split.chunks, entry.extraction)
         found = without_names(found, self.store.pruned_names())
-        return replace(entry, extraction=found, links=self._linker.links(found))
+        folder = entry.document.source.rpartition("/")[0]
+        links = self._linker.links(found, folder and f"{folder}/")
+        return replace(entry, extraction=found, links=links)
 
     def save(self, item: Prepared, vectors: Vectors) -> None:
         """Link and store one document."""

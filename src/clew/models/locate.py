@@ -19,6 +19,7 @@ _BUNDLED = {
     BUNDLED_MODEL: (BUNDLED_MODEL, _BUNDLED_NAME),
     _BUNDLED_HUB_NAME: (BUNDLED_MODEL, _BUNDLED_NAME),
     "reader": ("reader", "reader"),
+    "tagger": ("tagger", "tagger"),
 }
 """Folder in the installed package, and name, by what a setting calls the model."""
 
@@ -52,6 +53,11 @@ EMBEDDING = ModelKind(
     advice="Install the bundled model (pip install clew-models), or ",
 )
 CROSS_ENCODER = ModelKind(noun="cross-encoder", setting="rerank.model")
+TAGGER = ModelKind(
+    noun="tagger",
+    setting="clew-models",
+    advice="Install the bundled models (pip install clew-models), or ",
+)
 READER = ModelKind(
     noun="reader",
     setting="search.reader",

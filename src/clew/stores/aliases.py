@@ -74,7 +74,8 @@ def stronger_type(held: str, told: str) -> str:
 
 def keys_asked(names: Iterable[str], links: Iterable[AliasEvidence]) -> list[str]:
     """The keys that a `NamePlan` has to know of."""
-    return list(dict.fromkeys([*names, *(entity_key(link.name) for link in links)]))
+    linked = (entity_key(name) for link in links for name in (link.name, link.alias))
+    return list(dict.fromkeys([*names, *linked]))
 
 
 class NamePlan:
@@ -101,7 +102,7 @@ class NamePlan:
         """Aliases that the store holds, and what their entities are to be and why."""
         self.moved: set[int] = set()
         """Entities that lost or won an alias by a late link."""
-        self._names, self._rules = names, pairs(around)
+        self._rules = pairs(around)
         self._targets = set(self._rules.values())
         self._links = {entity_key(link.alias): link for link in reversed(links)}
         # Keys of the acronyms that the links introduce for several things.
@@ -111,6 +112,11 @@ class NamePlan:
                 said.setdefault(entity_key(link.alias), set()).add(tuple(terms(link.name)))
         self._ambiguous = {key for key, meanings in said.items() if len(meanings) > 1}
         self._known = {row[0]: KnownAlias(*row[1:]) for row in known}
+        # A name of the store that the document does not name may be tied to one that it does.
+        held = {
+            key: Named(link.alias, TERM) for key, link in self._links.items() if key in self._known
+        }
+        self._names = names = {**held, **names}
         self._stored = {a.entity_id: a.entity_type for a in self._known.values()}
         self._types = dict(self._stored)
         self._counts = {a.entity_id: a.aliases for a in self._known.values()}

@@ -133,6 +133,24 @@ class Entities(StoreState):
         ruled = {key for rule in rules for key in rule}
         return LinkCandidates(known={row[0] for row in known}, ruled=ruled, names=names)
 
+    def names_by_key(self, keys: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Return name and id of the entities that have a name with one of the keys, by key."""
+        rows = self.backend.rows(statements.KNOWN_ALIASES, keys=list(keys)) if keys else []
+        return {key: (name, id_) for key, _, _, id_, _, _, name, *_ in rows}
+
+    def persons_like(self, forms: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
+        """Return names of persons with their entities, by how the key of a name begins and ends."""
+        rows = self.backend.rows(statements.PERSONS_LIKE, forms=list(map(list, forms)))
+        return [(name, id_) for name, id_ in rows]
+
+    def stands_with(self, entity_id: int, keys: Sequence[str], folder: str) -> bool:
+        """Return whether a passage of an entity has a name with one of the keys.
+
+        Or lies in the folder, a source's beginning.
+        """
+        asked = {"id": entity_id, "keys": list(keys), "folder": folder}
+        return bool(self.backend.rows(statements.STANDS_WITH, **asked))
+
     def entity_chunks(self, entity_id: int) -> Ids:
         """Ids (sorted) of the chunks that mention the entity or are about it."""
         found = self.backend.columns(statements.ENTITY_CHUNKS, ("i8",), id=int(entity_id))

@@ -211,12 +211,16 @@ def document_rows(
     moment: str,
     extractor: str,
 ) -> list[RelationRow]:
-    """What a document states; what it stated before was known since then."""
+    """What a document states; what it stated before was known since then.
+
+    What joins two names of one entity says nothing.
+    """
     rows: list[RelationRow] = []
     for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
         for relation in chunk.relations:
             stated = entity_key(relation.head), relation.relation_type, entity_key(relation.tail)
-            if stated[0] and stated[2]:
+            head, _, tail = stated
+            if head and tail and (head == tail or ends[head].entity_id != ends[tail].entity_id):
                 rows.append(
                     text_row(
                         (chunk_id, relation),

@@ -198,8 +198,8 @@ def print_report(report: IndexReport) -> None:
     )
     for pack, files in sorted(report.for_packs.items()):
         note(
-            f"{counted(files, 'file was', 'files were')} read as plain text; the pack {pack} knows"
-            f" {'its' if files == 1 else 'their'} format: clew index … --pack {pack}"
+            f"{counted(files, 'file is', 'files are')} of a format that the pack {pack} is for:"
+            f" clew index … --pack {pack}"
         )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")

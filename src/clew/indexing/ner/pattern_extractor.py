@@ -59,6 +59,7 @@ from clew.indexing.relations.patterns import (
 )
 from clew.indexing.relations.phrases import find_dates, find_relative_dates
 from clew.languages import read_patterns, word_list
+from clew.models.tagger import shipped
 from clew.text import STOP_WORDS, entity_key, sentences
 from clew.times import date_of
 from clew.types import (
@@ -299,16 +300,23 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/17"
+    @property
+    def name(self) -> str:
+        """Identity and version, with the tagger's where one is installed."""
+        tagger = shipped()
+        return f"pattern/18+{tagger.name}" if tagger else "pattern/18"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result.
 
-        The type of a name is the one that all of its document shows (`classifier`).
+        Where the tagger is installed, it says which names are none, and what sentences state of
+        them, too (`classifier`).
         """
         found = self.read(document, chunks)
-        is_code = kind_of(document.media_type) is not None
-        return found if is_code else classified(chunks, document.title, found)
+        tagger = shipped()
+        if tagger is None or kind_of(document.media_type):
+            return found
+        return classified(chunks, document.title, found, tagger)
 
     def read(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """Return what patterns alone find."""
@@ -319,7 +327,10 @@ class PatternExtractor:
         about = about_names(document.title)
         finder = CandidateFinder.of(document)
         whole = document.date or date_of(document.metadata)
-        found = [finder.find(*one) for one in zip(texts, _written(chunks, whole), strict=True)]
+        found = [
+            finder.find(text, written, _subject(chunk, finder.title))
+            for chunk, text, written in zip(chunks, texts, _written(chunks, whole), strict=True)
+        ]
         owner = owner_of(document)
         if owner:
             found = [_without_verbs(*one) for one in zip(texts, found, strict=True)]
@@ -344,6 +355,17 @@ class PatternExtractor:
                 )
             ),
         )
+
+
+_MOST_WORDS = 6
+"""Of the name of a row."""
+
+
+def _subject(chunk: Chunk, title: str) -> str:
+    """Return what a chunk is about: of a table, which has a chunk a row, the row's first name."""
+    cells = (str(value).strip() for value in chunk.metadata.values())
+    named = (cell for cell in cells if cell[:1].isupper() and len(cell.split()) <= _MOST_WORDS)
+    return next(named, "") if chunk.metadata else title
 
 
 def owner_of(document: Document) -> Owner | None:
@@ -523,17 +545,22 @@ class CandidateFinder:
             members=find_members(document),
         )
 
-    def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
-        """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
+    def find(self, text: str, written: datetime | None, subject: str) -> list[SentenceSpans]:
+        """One `SentenceSpans` a sentence, in order; relative dates go by `written`.
+
+        `subject` is what the text is about.
+        """
         fences = find_fences(text)
         return [
             SentenceSpans(start, end, ())
             if any(a <= start < b for a, b in fences)
-            else self._sentence(text, start, end, written)
+            else self._sentence(text, start, end, written, subject)
             for start, end in sentences(text, self.language)
         ]
 
-    def _sentence(self, text: str, start: int, end: int, written: datetime | None) -> SentenceSpans:
+    def _sentence(
+        self, text: str, start: int, end: int, written: datetime | None, subject: str
+    ) -> SentenceSpans:
         spans = self._candidates(text, start, end, written)
         aliases = []
         if "(" in text[start:end]:
@@ -553,7 +580,7 @@ class CandidateFinder:
                 kind = type_in_context(text, span.start, span.end, start, end)
                 spans[i] = span._replace(entity_type=kind or "name")
         ordered = tuple(sorted(spans, key=lambda s: (s.start, -s.end, s.nested)))
-        aliases += _stated(text, start, end, ordered, self.title)
+        aliases += _stated(text, start, end, ordered, subject)
         return SentenceSpans(start, end, ordered, tuple(aliases))
 
     def _candidates(

@@ -175,7 +175,6 @@ PACK = Pack(
         ".md": read_notes,
         ".markdown": read_notes,
     },
-    structures=(personal_structure,),
     tools=tools,
     questions=Path(__file__).parent / "questions.jsonl",
 )

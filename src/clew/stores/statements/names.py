@@ -158,6 +158,48 @@ MATCH (a:ClewAlias {namespace: $namespace, block: block}) WHERE a.method <> 'fuz
 RETURN [block, a.key, a.name] AS row
 """,
 )
+# Persons whose name begins and ends so. Columns: name, entity id.
+PERSONS_LIKE = Statement(
+    """
+SELECT DISTINCT a.name, a.entity_id FROM json_each(:forms) AS f
+JOIN aliases a ON a.key >= f.value ->> 0 AND a.key < (f.value ->> 0) || char(1114111)
+    AND a.key LIKE '% %'
+    AND (f.value ->> 1 = '' OR substr(a.key, -length(f.value ->> 1)) = f.value ->> 1)
+JOIN entities e ON e.id = a.entity_id WHERE e.entity_type = 'person' ORDER BY a.id
+""",
+    """
+UNWIND $forms AS form
+MATCH (a:ClewAlias {namespace: $namespace})
+WHERE a.key STARTS WITH form[0] AND a.key CONTAINS ' ' AND a.key ENDS WITH form[1]
+MATCH (a)-[:NAMES {namespace: $namespace}]->(e:ClewEntity {entity_type: 'person'})
+WITH DISTINCT a.name AS name, e.id AS id, a.id AS alias
+RETURN [name, id] AS row ORDER BY alias
+""",
+)
+# Whether an entity stands in a passage with a name that has one of some keys, or in a folder.
+# Columns: 1.
+STANDS_WITH = Statement(
+    f"""
+SELECT 1 FROM entity_mentions m WHERE m.entity_id = :id AND (EXISTS (
+        SELECT 1 FROM mentions n JOIN aliases b ON b.id = n.alias_id
+        WHERE n.chunk_id = m.chunk_id AND b.key {AMONG_KEYS})
+    OR :folder <> '' AND EXISTS (
+        SELECT 1 FROM chunks c JOIN documents d ON d.id = c.document_id
+        WHERE c.id = m.chunk_id AND substr(d.source, 1, length(:folder)) = :folder))
+LIMIT 1
+""",
+    """
+MATCH (:ClewEntity {namespace: $namespace, id: $id})
+    <-[:MENTIONS {namespace: $namespace}]-(c:ClewChunk)
+WHERE EXISTS {
+    MATCH (c)-[:MENTIONS {namespace: $namespace}]->(:ClewEntity)
+        <-[:NAMES {namespace: $namespace}]-(b:ClewAlias) WHERE b.key IN $keys
+} OR $folder <> '' AND EXISTS {
+    MATCH (c)-[:PART_OF]->(d:ClewDocument) WHERE d.source STARTS WITH $folder
+}
+RETURN [1] AS row LIMIT 1
+""",
+)
 # Columns: name, entity id, entity type, tier.
 KNOWN_TERMS = Statement(
     """
