@@ -5,9 +5,9 @@ Printed is, by the least probability of being a name, the share of labelled name
 of what is kept the share that is none; by the least share of that probability that a type has, the
 share of the kept names that gets a type, and of these the right ones; and by the least probability
 that something is stated, the share of the labelled facts that is found, and of what is found the
-right ones. `--write` writes into MODEL the least values at which at most `JUNK` is none, at least
-`RIGHT` has the right type, and of at least `PAIRED` the labels have a fact. (They lack facts: of
-what was found at that bound in fresh folders, a reader called nine of ten right.)
+right ones. `--write` writes into MODEL the least values at which at most `JUNK` is none, and at
+least `RIGHT` has the right type, or are two names of which the labels have a fact. (They lack
+facts: of what was found at that bound in fresh folders, a reader called 47 of 54 right.)
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from training.tagger.examples import (
 )
 from training.tagger.train import HELD_OUT
 
-JUNK, RIGHT, PAIRED = 0.07, 0.9, 0.89
+JUNK, RIGHT = 0.07, 0.89
 NAMED = 0.5
 """Least probability of being a name, of both."""
 NEAR = (
@@ -247,7 +247,7 @@ def of_facts(found: Found) -> float:
                 f"probability of {what} {bound:.2f}  of the facts {share:.1%},"
                 f" a pair of one {pair:.1%}, nearly it {near:.1%}, it {same:.1%}"
             )
-            stated = bound if pair >= PAIRED else stated
+            stated = bound if pair >= RIGHT else stated
     return stated
 
 
