@@ -91,7 +91,11 @@ def test_a_name_gets_a_type_or_is_a_term_and_relations_join_names(
         assert new.entity_type in (typed or {UNKNOWN_TYPE, *KINDS[1:]}) | {TERM}
     # What patterns found stays; what comes beside it joins two names of its sentence.
     assert after.relations[: len(before.relations)] == before.relations
-    types = {(one.sentence, one.name): one.entity_type for one in after.mentions}
+    types = {
+        (sentence, one.name): one.entity_type
+        for one in after.mentions
+        for sentence in (one.sentence, None)
+    }
     for one in after.relations[len(before.relations) :]:
         assert one.relation_type in RELATIONS
         assert one.head != one.tail
