@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from clew.types import (
     Answer,
     AnswerMode,
+    CharRange,
     Chunk,
     Document,
     ExtractedRelation,
@@ -452,6 +453,87 @@ class Reader(Protocol):
 
     def warm(self) -> None:
         """Load what the first question would else wait for."""
+
+
+# What names may name, and what sentences may state of two of them.
+
+KINDS = ("", "person", "place", "organisation", "product", "work", "event", "concept")
+"""What a name may name; the first is nothing."""
+EITHER_WAY = (
+    "works_with",
+    "married_to",
+    "sibling_of",
+    "relative_of",
+    "friend_of",
+    "neighbour_of",
+    "also_called",
+    "met",
+    "opposes",
+)
+ONE_WAY = (
+    "works_at",
+    "works_for",
+    "member_of",
+    "leads",
+    "teaches",
+    "treats",
+    "helps",
+    "minds",
+    "parent_of",
+    "lives_in",
+    "from",
+    "located_in",
+    "part_of",
+    "travelled_to",
+    "took_place_in",
+    "attended",
+    "said_to",
+    "gave_to",
+    "lent_to",
+    "bought_from",
+    "sold_to",
+    "supplies",
+    "paid",
+    "owes",
+    "owns",
+    "uses",
+    "made",
+    "repaired",
+    "replaced",
+    "assigned_to",
+    "type_of",
+    "named_after",
+    "starred_in",
+    "causes",
+)
+RELATIONS = ("", *EITHER_WAY, *ONE_WAY, *(f"{name}<" for name in ONE_WAY))
+"""What a sentence may state of two names, in the order in which it has them; "<": of the second."""
+
+
+class Said(NamedTuple):
+    """What the tagger says of a sentence."""
+
+    kinds: NDArray[np.float32]
+    """(names, `KINDS`): probabilities of what each names."""
+    relations: Mapping[tuple[int, int], NDArray[np.float32]]
+    """(`RELATIONS`): probabilities of what is stated of two names, by their places in order."""
+
+
+class Tagger(Protocol):
+    """Reads sentences: what do their names name, and what is stated of two of them?"""
+
+    @property
+    def name(self) -> str:
+        """Identity of the model."""
+
+    @property
+    def bounds(self) -> Mapping[str, float]:
+        """From which probability on it is believed: see `clew.indexing.ner.classifier`."""
+
+    def read(
+        self, title: str, text: str, named: Mapping[CharRange, Sequence[CharRange]]
+    ) -> Mapping[CharRange, Said]:
+        """Return what is said of the names of each sentence, both as ranges of the text."""
 
 
 # Language models: what is asked of them and what comes back. Nothing depends on one.

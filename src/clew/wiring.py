@@ -260,5 +260,6 @@ def make_language_model(
 def make_extractor() -> Extractor:
     """The extractor; there is one, and callers may bring their own."""
     from clew.indexing.ner.pattern_extractor import PatternExtractor
+    from clew.models.tagger import shipped
 
-    return PatternExtractor()
+    return PatternExtractor(shipped())

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import clew
 from clew.indexing.ner.classifier import UNCLASSIFIED, classified
-from clew.models.tagger import KINDS, RELATIONS, OnnxTagger
+from clew.models.tagger import OnnxTagger
+from clew.ports import KINDS, RELATIONS
 from clew.stores.aliases import stronger_type
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import ModelError
-from clew.models.tagger import CASES, KINDS, RELATIONS, WHOLE, OnnxTagger, encode, windows
+from clew.models.tagger import CASES, WHOLE, OnnxTagger, encode, windows
+from clew.ports import KINDS, RELATIONS
 
 
 @pytest.fixture(scope="module")

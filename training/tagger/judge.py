@@ -25,8 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.real.extracted import documents_of, steps_of
-from clew.indexing.ner.classifier import Sentence, may_state, named_things, read_names
-from clew.models.tagger import EITHER_WAY, KINDS, RELATIONS, OnnxTagger, fits
+from clew.indexing.ner.classifier import Sentence, fits, may_state, named_things, read_names
+from clew.models.tagger import OnnxTagger
+from clew.ports import EITHER_WAY, KINDS, RELATIONS
 from clew.types import UNKNOWN_TYPE, CharRange
 from training.reader.examples import share_of
 from training.tagger.examples import (

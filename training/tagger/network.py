@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import BertModel
 
-from clew.models.tagger import BESIDE, CASES, KINDS, RELATIONS
+from clew.models.tagger import BESIDE, CASES
+from clew.ports import KINDS, RELATIONS
 from training.reader.network import Layer
 from training.tagger.examples import Example
 

@@ -24,6 +24,7 @@ import numpy as np
 from clew.errors import ModelError
 from clew.models.locate import TAGGER
 from clew.models.onnx import PROCESSOR, ModelConfig, OnnxModel
+from clew.ports import KINDS, Said
 from clew.text import encodable
 
 if TYPE_CHECKING:
@@ -41,87 +42,6 @@ BESIDE = 3
 """Tokens on either side of two names that are looked at, too."""
 BEFORE = 160
 """Characters before a window's first sentence that are read with it."""
-KINDS = ("", "person", "place", "organisation", "product", "work", "event", "concept")
-"""What a name may name; the first is nothing."""
-EITHER_WAY = (
-    "works_with",
-    "married_to",
-    "sibling_of",
-    "relative_of",
-    "friend_of",
-    "neighbour_of",
-    "also_called",
-    "met",
-    "opposes",
-)
-ONE_WAY = (
-    "works_at",
-    "works_for",
-    "member_of",
-    "leads",
-    "teaches",
-    "treats",
-    "helps",
-    "minds",
-    "parent_of",
-    "lives_in",
-    "from",
-    "located_in",
-    "part_of",
-    "travelled_to",
-    "took_place_in",
-    "attended",
-    "said_to",
-    "gave_to",
-    "lent_to",
-    "bought_from",
-    "sold_to",
-    "supplies",
-    "paid",
-    "owes",
-    "owns",
-    "uses",
-    "made",
-    "repaired",
-    "replaced",
-    "assigned_to",
-    "type_of",
-    "named_after",
-    "starred_in",
-    "causes",
-)
-RELATIONS = ("", *EITHER_WAY, *ONE_WAY, *(f"{name}<" for name in ONE_WAY))
-"""What a sentence may state of two names, in the order in which it has them; "<": of the second."""
-
-
-_PERSON, _PLACE = frozenset(("person",)), frozenset(("place",))
-_ACTS = frozenset(("person", "organisation"))
-_LIES = frozenset(KINDS[1:]) - _PERSON
-_WHERE = frozenset(("place", "organisation"))
-_JOINED = {
-    **dict.fromkeys(EITHER_WAY[1:6], (_PERSON, _PERSON)),
-    "parent_of": (_PERSON, _PERSON),
-    "lives_in": (_PERSON, _PLACE),
-    "works_at": (_PERSON, _WHERE),
-    "works_for": (_ACTS, _ACTS),
-    "member_of": (_ACTS, frozenset(("organisation",))),
-    "from": (frozenset(KINDS[1:]), frozenset(("place", "concept"))),
-    "located_in": (_LIES, _WHERE),
-    "took_place_in": (_LIES, _WHERE),
-    "travelled_to": (_ACTS, frozenset(("place", "organisation", "event"))),
-    "said_to": (_ACTS, _ACTS),
-}
-"""What the ends of a relation are; others may be anything."""
-
-
-def fits(relation: str, head: str, tail: str) -> bool:
-    """Return whether a relation may join things of two types, one of `KINDS` or another.
-
-    >>> fits("lives_in", "person", "product"), fits("lives_in", "person", "name")
-    (False, True)
-    """
-    heads, tails = _JOINED.get(relation, (frozenset(KINDS), frozenset(KINDS)))
-    return (head in heads or head not in KINDS) and (tail in tails or tail not in KINDS)
 
 
 class Window(NamedTuple):
@@ -211,15 +131,6 @@ def _case(word: str) -> int:
     if word.isupper():
         return 3 if len(word) > 1 else 2
     return 2 if word[0].isupper() else 1
-
-
-class Said(NamedTuple):
-    """What the tagger says of a sentence."""
-
-    kinds: Values
-    """(names, `KINDS`): probabilities of what each names."""
-    relations: Mapping[tuple[int, int], Values]
-    """(`RELATIONS`): probabilities of what is stated of two names, by their places in order."""
 
 
 class OnnxTagger(OnnxModel):

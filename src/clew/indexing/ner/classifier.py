@@ -18,17 +18,49 @@ import numpy as np
 from clew.indexing.ner.entity_types import CODE
 from clew.indexing.ner.persons import full_names, short_form
 from clew.indexing.relations.phrases import is_denied, states_facts
-from clew.models.tagger import KINDS, RELATIONS, fits
+from clew.ports import EITHER_WAY, KINDS, RELATIONS
 from clew.text import entity_key
 from clew.types import TERM, UNKNOWN_TYPE, ExtractedRelation
 
 if TYPE_CHECKING:
-    from clew.models.tagger import OnnxTagger, Said, Values
+    from numpy.typing import NDArray
+
+    from clew.ports import Said, Tagger
     from clew.types import CharRange, Chunk, ChunkExtraction, Extraction, Mention
 
 UNCLASSIFIED = frozenset(("date", CODE, "concept"))
 MOST_PLACES = 4
 """Places of a name that its type is judged by, from the first."""
+
+
+_PERSON, _PLACE = frozenset(("person",)), frozenset(("place",))
+_ACTS = frozenset(("person", "organisation"))
+_LIES = frozenset(KINDS[1:]) - _PERSON
+_WHERE = frozenset(("place", "organisation"))
+_JOINED = {
+    **dict.fromkeys(EITHER_WAY[1:6], (_PERSON, _PERSON)),
+    "parent_of": (_PERSON, _PERSON),
+    "lives_in": (_PERSON, _PLACE),
+    "works_at": (_PERSON, _WHERE),
+    "works_for": (_ACTS, _ACTS),
+    "member_of": (_ACTS, frozenset(("organisation",))),
+    "from": (frozenset(KINDS[1:]), frozenset(("place", "concept"))),
+    "located_in": (_LIES, _WHERE),
+    "took_place_in": (_LIES, _WHERE),
+    "travelled_to": (_ACTS, frozenset(("place", "organisation", "event"))),
+    "said_to": (_ACTS, _ACTS),
+}
+"""What the ends of a relation are; others may be anything."""
+
+
+def fits(relation: str, head: str, tail: str) -> bool:
+    """Return whether a relation may join things of two types, one of `KINDS` or another.
+
+    >>> fits("lives_in", "person", "product"), fits("lives_in", "person", "name")
+    (False, True)
+    """
+    heads, tails = _JOINED.get(relation, (frozenset(KINDS), frozenset(KINDS)))
+    return (head in heads or head not in KINDS) and (tail in tails or tail not in KINDS)
 
 
 @dataclass(slots=True)
@@ -37,7 +69,7 @@ class NamedThing:
 
     kind: str = UNKNOWN_TYPE
     """The type that a pattern shows."""
-    chances: list[Values] = field(default_factory=list)
+    chances: list[NDArray[np.float32]] = field(default_factory=list)
     """Of each place: (`KINDS`) probabilities of what it names."""
 
     def type_by(self, bounds: Mapping[str, float]) -> str:
@@ -64,7 +96,7 @@ class Sentence:
 
 
 def classified(
-    chunks: Sequence[Chunk], title: str, found: Extraction, tagger: OnnxTagger
+    chunks: Sequence[Chunk], title: str, found: Extraction, tagger: Tagger
 ) -> Extraction:
     """Return what was found, each name with its type by all of its document, and more relations.
 
@@ -164,7 +196,7 @@ def read_names(
     title: str,
     found: Extraction,
     things: Mapping[str, NamedThing],
-    tagger: OnnxTagger,
+    tagger: Tagger,
 ) -> list[list[Sentence]]:
     """Return the sentences of each chunk as the tagger read them; add to things what it says."""
     read = [
@@ -184,7 +216,7 @@ def _read(
     title: str,
     found: ChunkExtraction,
     things: Mapping[str, NamedThing],
-    tagger: OnnxTagger,
+    tagger: Tagger,
 ) -> list[Sentence]:
     """Read the sentences of a chunk that show a name for one of the first times, or several."""
     sentences: dict[int, dict[CharRange, list[str]]] = {}

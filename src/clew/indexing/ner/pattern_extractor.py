@@ -59,7 +59,7 @@ from clew.indexing.relations.patterns import (
 )
 from clew.indexing.relations.phrases import find_dates, find_relative_dates
 from clew.languages import read_patterns, word_list
-from clew.models.tagger import shipped
+from clew.ports import Tagger
 from clew.text import STOP_WORDS, entity_key, sentences
 from clew.times import date_of
 from clew.types import (
@@ -300,23 +300,21 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
+    def __init__(self, tagger: Tagger | None = None) -> None:
+        """With a tagger, it says which names are none, and what sentences state of them, too."""
+        self._tagger = tagger
+
     @property
     def name(self) -> str:
-        """Identity and version, with the tagger's where one is installed."""
-        tagger = shipped()
-        return f"pattern/18+{tagger.name}" if tagger else "pattern/18"
+        """Identity and version, with the tagger's."""
+        return f"pattern/18+{self._tagger.name}" if self._tagger else "pattern/18"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
-        """One `ChunkExtraction` a chunk, in order; the same text gives the same result.
-
-        Where the tagger is installed, it says which names are none, and what sentences state of
-        them, too (`classifier`).
-        """
+        """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
         found = self.read(document, chunks)
-        tagger = shipped()
-        if tagger is None or kind_of(document.media_type):
+        if self._tagger is None or kind_of(document.media_type):
             return found
-        return classified(chunks, document.title, found, tagger)
+        return classified(chunks, document.title, found, self._tagger)
 
     def read(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """Return what patterns alone find."""
