@@ -1,4 +1,4 @@
-"""Calendars, contacts and to-do files, which every store reads, and the pack with their tools."""
+"""Calendars and contacts, which every store reads, and the pack with their tools."""
 
 from __future__ import annotations
 
