@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import clew
 from clew import Clew
-from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.operations.spec import Progress
 from clew.operations.toolbox import OPERATIONS, Outcome, Toolbox
 from clew.request_end import request
@@ -22,6 +21,7 @@ from clew.search.entity_search import REACH
 from clew.search.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
+from clew.wiring import make_extractor
 from tests.unit.asked import SlowEmbedder, add, engine_of
 from tests.unit.called import call, pages, refusal
 
@@ -523,7 +523,7 @@ def test_reading_one_entity_adds_its_relations_alone(unread: Clew) -> None:
     assert facts(unread) == {("Tarn Abbey", "part_of", "Lorne Estate")}
     assert content["relationships_found"] == content["relationships_added"] == 1
     [relation] = unread.store.relations([entity])
-    assert (relation.weight, relation.extractor) == (0.5, PatternExtractor().name)
+    assert (relation.weight, relation.extractor) == (0.5, make_extractor().name)
     [evidence] = unread.graph.relations("Tarn Abbey")
     assert evidence.evidence == "Tarn Abbey is part of the Lorne Estate."
     assert entity not in unread.store.unread_entities()
