@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew import Clew
+from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.operations.spec import Progress
 from clew.operations.toolbox import OPERATIONS, Outcome, Toolbox
 from clew.request_end import request
