@@ -64,13 +64,10 @@ class Layer(nn.Module):
         return self.second_norm(x + self.narrow(passed))
 
 
-class Reader(nn.Module):
-    """Gives start and end of the answer for each token, and the relevance of each passage.
+class Encoder(nn.Module):
+    """Embeddings and layers of BERT, without dropout."""
 
-    Start and end at the first token, [CLS], mean that the answer does not stand in the passage.
-    """
-
-    def __init__(self, weights: Path, layers: int = 6) -> None:
+    def __init__(self, weights: Path, layers: int) -> None:
         super().__init__()
         bert = BertModel.from_pretrained(weights, add_pooling_layer=False)
         for module in bert.modules():
@@ -78,20 +75,35 @@ class Reader(nn.Module):
                 module.p = 0.0
         self.embeddings = bert.embeddings
         self.layers = nn.ModuleList([Layer(layer) for layer in bert.encoder.layer[:layers]])
-        width = bert.config.hidden_size
-        self.span = nn.Linear(width, 2)
-        self.hidden = nn.Linear(width, width)
-        self.relevance = nn.Linear(width, 1)
+        self.width: int = bert.config.hidden_size
+
+    def states(self, ids: Tensor, types: Tensor, mask: Tensor) -> Tensor:
+        """Return the states (batch, tokens, width); `mask` is 1 for tokens and 0 for padding."""
+        x = self.embeddings(ids, token_type_ids=types)
+        away = (1.0 - mask[:, None, None, :].to(x.dtype)) * -10_000.0
+        for layer in self.layers:
+            x = layer(x, away)
+        return x
+
+
+class Reader(Encoder):
+    """Gives start and end of the answer for each token, and the relevance of each passage.
+
+    Start and end at the first token, [CLS], mean that the answer does not stand in the passage.
+    """
+
+    def __init__(self, weights: Path, layers: int = 6) -> None:
+        super().__init__(weights, layers)
+        self.span = nn.Linear(self.width, 2)
+        self.hidden = nn.Linear(self.width, self.width)
+        self.relevance = nn.Linear(self.width, 1)
 
     def forward(self, ids: Tensor, types: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Return spans (batch, tokens, 2) and relevance (batch), as logits.
 
         `mask` (batch, tokens) is 1 for tokens and 0 for padding.
         """
-        x = self.embeddings(ids, token_type_ids=types)
-        away = (1.0 - mask[:, None, None, :].to(x.dtype)) * -10_000.0
-        for layer in self.layers:
-            x = layer(x, away)
+        x = self.states(ids, types, mask)
         # A span stands in the passage (type 1), or at the first token.
         outside = (1 - types) * (torch.arange(ids.shape[1]) > 0)
         spans = self.span(x) - 10_000.0 * outside[..., None].to(x.dtype)

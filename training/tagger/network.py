@@ -8,11 +8,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import BertModel
 
 from clew.models.tagger import BESIDE, CASES
 from clew.ports import KINDS, RELATIONS
-from training.reader.network import Layer
+from training.reader.network import Encoder
 from training.tagger.examples import Example
 
 INNER = 256
@@ -22,23 +21,17 @@ NOTHING = 0.6
 """Weight of a pair of which nothing is stated."""
 
 
-class Tagger(nn.Module):
+class Tagger(Encoder):
     """Gives for names what they name, for pairs what is stated of them, for tokens tags."""
 
     def __init__(self, weights: Path, layers: int = 6) -> None:
-        super().__init__()
-        bert = BertModel.from_pretrained(weights, add_pooling_layer=False)
-        for module in bert.modules():
-            if isinstance(module, nn.Dropout):
-                module.p = 0.0
-        self.embeddings = bert.embeddings
+        super().__init__(weights, layers)
         self.embeddings.requires_grad_(False)
-        width = bert.config.hidden_size
+        width = self.width
         cases = nn.Embedding(CASES, width)
         with torch.no_grad():
-            cases.weight.normal_(std=0.02).add_(bert.embeddings.token_type_embeddings.weight[0])
+            cases.weight.normal_(std=0.02).add_(self.embeddings.token_type_embeddings.weight[0])
         self.embeddings.token_type_embeddings = cases
-        self.layers = nn.ModuleList([Layer(layer) for layer in bert.encoder.layer[:layers]])
         self.name = nn.Linear(3 * width, INNER)
         self.kind = nn.Linear(INNER, len(KINDS))
         self.pair = nn.Linear(2 * INNER + 2 * len(KINDS) + 2 * width, INNER)
@@ -54,11 +47,7 @@ class Tagger(nn.Module):
 
     def forward(self, ids: Tensor, cases: Tensor, mask: Tensor) -> Tensor:
         """Return the states (batch, tokens, width)."""
-        x = self.embeddings(ids, token_type_ids=cases)
-        away = (1.0 - mask[:, None, None, :].to(x.dtype)) * -10_000.0
-        for layer in self.layers:
-            x = layer(x, away)
-        return x
+        return self.states(ids, cases, mask)
 
     def heads(self, states: Tensor, one: Example) -> tuple[Tensor, Tensor, list[tuple[int, int]]]:
         """Return logits of the names and the pairs of a window, and the names in order."""
