@@ -162,9 +162,11 @@ RETURN [block, a.key, a.name] AS row
 PERSONS_LIKE = Statement(
     """
 SELECT DISTINCT a.name, a.entity_id FROM json_each(:forms) AS f
-JOIN aliases a ON a.key >= f.value ->> 0 AND a.key < (f.value ->> 0) || char(1114111)
+JOIN aliases a ON a.key >= json_extract(f.value, '$[0]')
+    AND a.key < json_extract(f.value, '$[0]') || char(1114111)
     AND a.key LIKE '% %'
-    AND (f.value ->> 1 = '' OR substr(a.key, -length(f.value ->> 1)) = f.value ->> 1)
+    AND (json_extract(f.value, '$[1]') = ''
+        OR substr(a.key, -length(json_extract(f.value, '$[1]'))) = json_extract(f.value, '$[1]'))
 JOIN entities e ON e.id = a.entity_id WHERE e.entity_type = 'person' ORDER BY a.id
 """,
     """
