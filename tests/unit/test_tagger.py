@@ -81,8 +81,11 @@ SAYINGS = (
     ("Tom Halse works at Brinkworth Ltd.", "Tom Halse", "Brinkworth Ltd", "works_at"),
     ("Judith is married to Tom Halse.", "Judith", "Tom Halse", "married_to"),
 )
-NAMES = {"Annis Orme": "person", "Whitby": "place", "Tom Halse": "person", "Judith": "person"}
-NAMES["Brinkworth Ltd"] = "organisation"
+NAMES = {
+    **dict.fromkeys(("Annis Orme", "Tom Halse", "Judith"), "person"),
+    "Whitby": "place",
+    "Brinkworth Ltd": "organisation",
+}
 
 
 @pytest.mark.parametrize(("text", "one", "other", "relation"), SAYINGS)
