@@ -760,6 +760,8 @@ class RelationEvidence:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     provenance: Provenance | None = None
+    statements: int = 1
+    """Of this fact, where they are counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,13 @@ import numpy as np
 
 from clew.engine.state import EngineState
 from clew.errors import DID_YOU_MEAN, InputError, NotFoundError, check_several, not_one
-from clew.graph.statistics import EntityEvidence, stated_entities
-from clew.search.answer.hits import read_relations
+from clew.graph.statistics import EntityEvidence, Support, stated_entities
+from clew.search.answer.hits import read_facts, read_relations
 from clew.search.options import Moment, Options, read_last, read_period
 from clew.stores.communities import Descriptions
 from clew.text import counted, entity_key, whole_number
 from clew.types import (
+    WEAK_TYPES,
     Alias,
     Community,
     Description,
@@ -37,7 +38,6 @@ from clew.types import (
     RelationEvidence,
     TimelineEntry,
     Topic,
-    current_first,
 )
 
 if TYPE_CHECKING:
@@ -68,6 +68,16 @@ class Entities:
     def find(self, text: str, limit: int = 10) -> list[Entity]:
         """Entities whose name is, begins with or holds the text, best first."""
         return self._state.entity_ranks.applied(self._state.store.find_entities(text, limit))
+
+    def support(self, name: str | Entity) -> Support:
+        """What speaks for an entity: documents, names, a type, and what is stated of it."""
+        entity, store = self.resolve(name), self._state.store
+        return Support(
+            documents=entity.documents,
+            names=len(store.aliases(entity_id=entity.id)),
+            is_typed=entity.entity_type not in WEAK_TYPES,
+            relations=[one.weight for one in store.relations([entity.id], AT_A_TIME)],
+        )
 
     def aliases(self, name: str | Entity) -> list[Alias]:
         """The names of an entity, and why they are."""
@@ -408,9 +418,13 @@ class Graph:
         self._entities = entities
 
     def relations(self, name: str | Entity, limit: int = 50) -> list[RelationEvidence]:
-        """An entity's relations: those that hold, then the others, the heaviest of each first."""
+        """Return an entity's facts: those that hold, then the others, the heaviest of each first.
+
+        Each fact stands once for each of its periods, with the number of statements that say it;
+        `limit` counts statements.
+        """
         found = self._state.store.relations([self._entities.resolve(name).id], limit)
-        return read_relations(self._state.store, current_first(found, self._state.now()))
+        return read_facts(self._state.store, found, self._state.now())
 
     def delete_relation(self, relation_id: int) -> int:
         """Take a relation back for good, with every statement of the same fact; how many.

@@ -63,11 +63,16 @@ class Maintenance:
         """
         return self._state.store.check(repair=repair, progress=progress)
 
-    def export(self, format: Literal["graphml", "jsonl"]) -> Iterator[str]:
-        """The store as pieces of text: the graph as GraphML, or everything as JSON Lines."""
+    def export(
+        self, format: Literal["graphml", "jsonl"], *, mentions: bool = False
+    ) -> Iterator[str]:
+        """The store as pieces of text: the graph as GraphML, or everything as JSON Lines.
+
+        With `mentions`, GraphML has the terms of which nothing is stated, too.
+        """
         from clew.graph.export import export
 
-        return export(self._state.store, format)
+        return export(self._state.store, format, mentions=mentions)
 
     def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """What was changed through tools, by whom: entries below the id `before`, newest first."""

@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from clew.errors import InputError
+from clew.graph.knowledge import distinct_facts
 from clew.text import STEERING, json_text, one_line
 from clew.types import TERM, Context
 
@@ -41,15 +42,19 @@ NOT_XML = {code: None for code in range(32) if code not in (9, 10, 13)} | {
 }
 
 
-def export(store: Store, format: str) -> Iterator[str]:
+def export(store: Store, format: str, *, mentions: bool = False) -> Iterator[str]:
     """Pieces of text; raises `InputError` for an unknown format.
 
-    GraphML leaves out terms of which no relation says anything.
+    GraphML has terms of which no relation says anything only with `mentions`.
     """
     if format == "graphml":
         rows = store.relation_rows()
         stated = {*rows.heads.tolist(), *rows.tails.tolist()}
-        known = (one for one in _entities(store) if one.entity_type != TERM or one.id in stated)
+        known = (
+            one
+            for one in _entities(store)
+            if mentions or one.entity_type != TERM or one.id in stated
+        )
         return graphml(
             ((f"e{entity.id}", asdict(entity)) for entity in known),
             (
@@ -203,7 +208,7 @@ def read_subgraph(
                 is_causal=relation.is_causal,
                 evidence=_sentence(texts, relation.chunk_id, relation.sentence),
             )
-            for relation in stated[edge]
+            for relation, _ in distinct_facts(stated[edge])
         ]
         if not stated[edge]:
             strength = float(graph.strengths[edge])

@@ -11,9 +11,10 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.entity_graph import degrees, entity_ranks
+from clew.graph.knowledge import is_known
 from clew.graph.paths import entries_of
 from clew.graph.snapshot import find_sorted
-from clew.types import TERM, WEAK_TYPES
+from clew.types import WEAK_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -257,7 +258,7 @@ class GraphOverview:
 def overview(store: Store, graph: EntityGraph, limit: int = 10) -> GraphOverview:
     """The graph at a glance, at most `limit` of each kind; terms are not listed."""
     ranks, passing = entity_ranks(graph), betweenness(graph)
-    listed = ~np.isin(graph.entity_ids, store.entities_of_type(TERM))
+    listed = is_known(store, graph.entity_ids)
     orders = (np.argsort(-by, kind="stable") for by in (ranks.pagerank, passing))
     first, central = (order[listed[order]] for order in orders)
     hubs = first[degrees(graph)[first] > 0][:limit]
@@ -305,7 +306,7 @@ def most_important(
     alone = degrees(graph) == 0
     rows = np.lexsort((-ranks.pagerank, alone))
     if among is None:
-        among = np.setdiff1d(graph.entity_ids, store.entities_of_type(TERM))
+        among = graph.entity_ids[is_known(store, graph.entity_ids)]
     rows = rows[np.isin(graph.entity_ids[rows], among)]
     return list(_ranked(store, graph, ranks, betweenness(graph), rows[:limit].tolist()))
 

@@ -17,7 +17,7 @@ from rapidfuzz.distance import OSA, JaroWinkler
 
 from clew.hookspecs import kind_of
 from clew.indexing.ner.cased_ner import find_fences, is_telling
-from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary, is_person_shaped
+from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary
 from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
 from clew.indexing.ner.pattern_extractor import owner_of
 from clew.indexing.ner.persons import forms_of, short_form, stands_for, words_of
@@ -477,7 +477,6 @@ def without_names(extraction: Extraction, keys: Collection[str]) -> Extraction:
 # What is sure is linked while indexing (`linker`); what is listed here stays apart until then.
 
 
-_INITIALLED = re.compile(r"(?P<initial>[^\W\d_])\. ?(?:[^\W\d_]\. ?){0,2}[^\W\d_]{2,40}")
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _UNFIT = frozenset(("code", "date", TERM))
 """Types whose names are one only where they are spelled the same, or may be none."""
@@ -528,25 +527,19 @@ def suggest_merges(names: Sequence[KnownName], rules: Mapping[str, str]) -> list
 
 
 def _of_persons(names: Sequence[KnownName]) -> Iterator[_Pair]:
-    """Initials, surnames and first names: "J. Smith", "Smith" and "John" beside "John Smith"."""
-    by_surname: defaultdict[str, list[KnownName]] = defaultdict(list)
-    by_first: defaultdict[str, list[KnownName]] = defaultdict(list)
+    """Short forms of persons' names: "J. Smith", "Smith" and "John" beside "John Smith"."""
+    by_word: defaultdict[str, list[KnownName]] = defaultdict(list)
     for known in names:
-        is_full = known.entity_type == "person" and is_person_shaped(known.name)
-        if is_full and not _INITIALLED.fullmatch(known.name):
-            first, *_, last = known.name.split()
-            by_surname[last].append(known)
-            by_first[first].append(known)
+        if known.entity_type == "person" and len(words := words_of(known.name)) > 1:
+            for word in {words[0], words[-1]}:
+                by_word[word].append(known)
     for known in names:
-        if initialled := _INITIALLED.fullmatch(known.name):
-            surname = known.name.replace(".", ". ").split()[-1]
-            fitting = [p for p in by_surname.get(surname, ()) if p.name[0] == initialled["initial"]]
-            yield from _candidates(known, fitting, 0.8, "initial and surname")
-        elif known.name.isalpha() and known.name.istitle():
-            if not is_ordinary(known.name):
-                yield from _candidates(known, by_surname.get(known.name, ()), 0.5, "surname")
-            if known.entity_type == "person" or not is_ordinary(known.name):
-                yield from _candidates(known, by_first.get(known.name, ()), 0.4, "first name")
+        words = words_of(known.name)
+        if known.entity_type == "person" or not all(map(is_ordinary, words)):
+            near = chain.from_iterable(by_word[word] for word in {*words} & by_word.keys())
+            fitting = [one for one in near if stands_for(known.name, one.name)]
+            sure = 0.8 if len(words) > 1 else 0.5
+            yield from _candidates(known, fitting, sure, "short form")
 
 
 def _candidates(

@@ -25,7 +25,7 @@ from clew.operations.spec import (
     shape,
 )
 from clew.text import entity_key, whole_number
-from clew.types import UNLIKELY, Entity, Provenance, Relation, current_first
+from clew.types import TERM, UNLIKELY, Entity, Provenance, Relation, current_first
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -220,9 +220,11 @@ def get_entity_neighbors(
     ]
     if direction == "both" and relation_type in (None, TOGETHER):
         together = co_occurring(engine.state.entity_graph, [entity.id], min_weight=min_weight)
+        terms = frozenset(engine.store.entities_of_type(TERM).tolist())
+        named = (one for one in together if one.other_id not in terms)
         found += [
             (one.other_id, {**_together(one), "direction": "both", "depth": 1})
-            for one in islice(together, max(last - len(found), 0))
+            for one in islice(named, max(last - len(found), 0))
         ]
     page = found[start : start + limit]
     ends = {one.id: one for one in engine.store.entities([end for end, _ in page])}

@@ -10,6 +10,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.export import NamedGraph, as_graphml, as_json, as_text, read_subgraph
+from clew.graph.knowledge import distinct_facts
 from clew.graph.paths import Subgraph, all_paths, neighbourhood, steiner_tree, subgraph_around
 from clew.graph.snapshot import find_sorted
 from clew.search.answer.blocks import Block, Form, RetrievalResult, after, cite_chunks, statement
@@ -166,11 +167,12 @@ def _neighbourhood_block(session: QuerySession, relevance: Mapping[int, float]) 
     nearest = sorted(relevance, key=lambda id_: -relevance[id_])
     entities = store.entities(filtered_entities(session, nearest)[:MAX_ENTITIES])
     known = store.relations(list(relevance), 500, as_of=session.options.as_of)
-    relations = [
+    among = [
         relation
         for relation in filtered_relations(session, known)
         if relation.from_entity_id in relevance and relation.to_entity_id in relevance
-    ][:SHOWN]
+    ]
+    relations = [one for one, _ in distinct_facts(among)][:SHOWN]
     names = {entity.id: entity.name for entity in entities}
     named = ", ".join(f"{entity.name} ({entity.entity_type})" for entity in entities)
     sentences = stating_sentences(store, relations)

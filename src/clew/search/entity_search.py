@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.knowledge import is_known
 from clew.graph.paths import neighbourhood
 from clew.graph.snapshot import distinct, find_sorted
 from clew.search.around import entity_rows
 from clew.search.question import MAX_TERMS, find_seeds
 from clew.text import terms
-from clew.types import TERM
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -94,7 +94,7 @@ def search_entities(
         typed = np.isin(ids, [e.id for e in known if e.entity_type in node_types])
         ids, nearness = ids[typed], nearness[typed]
     else:
-        listed = ~np.isin(ids, resources.store.entities_of_type(TERM))
+        listed = is_known(resources.store, ids)
         ids, nearness = ids[listed], nearness[listed]
     passages, closeness = _best_passages(resources.vectors, snapshot, ids, vector, near, allowed)
     if allowed is not None:

@@ -9,11 +9,12 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 
 from clew.errors import InputError, NotFoundError
+from clew.graph.knowledge import distinct_facts
 from clew.operations.spec import complete
 from clew.search.answer.hits import read_relations
 from clew.search.pipeline import known_strategies
 from clew.text import whole_number
-from clew.types import DocumentInfo, Entity, Relation, SearchResult, current_first
+from clew.types import DocumentInfo, Entity, SearchResult
 from clew.web.changes import changes
 from clew.web.graph_view import picture
 from clew.web.passages import (
@@ -298,23 +299,20 @@ def shown_relations(page: PageRequest, entity: Entity) -> list[dict[str, Any]]:
 
     Those that hold come first, then the others, the heaviest of each first.
 
-    Each period once; what was stated by hand stands for what texts say of the same fact.
+    Each fact once for each of its periods, with how many statements say it.
     """
     store, now = page.engine.store, page.engine.state.now()
-    found = store.relations([entity.id], RELATIONS_ENTITIES)
-    by_hand = {one.fact for one in found if one.extractor == "manual"}
-    periods: dict[object, Relation] = {}
-    for one in found:
-        if one.extractor == "manual" or one.fact not in by_hand:
-            periods.setdefault((one.fact, one.valid_from, one.valid_until), one)
-    relations = current_first(list(periods.values()), now)
+    facts = distinct_facts(store.relations([entity.id], RELATIONS_ENTITIES), now)
+    relations = [one for one, _ in facts]
     ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
     names = store.entity_names(sorted(ends))
     shown: list[dict[str, Any]] = []
-    for relation, evidence in zip(relations, read_relations(store, relations), strict=True):
+    read = read_relations(store, relations)
+    for (relation, said), evidence in zip(facts, read, strict=True):
         outward = relation.from_entity_id == entity.id
         other = relation.to_entity_id if outward else relation.from_entity_id
         told = {"relation": relation, "evidence": evidence, "standing": relation.standing(now)}
+        told["statements"] = said
         shown.append({**told, "outward": outward, "other": names.get(other, "?"), "id": other})
     return shown
 

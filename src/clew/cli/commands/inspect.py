@@ -33,7 +33,7 @@ from clew.errors import StoreCorruptError
 from clew.operations.document_queries import list_documents
 from clew.operations.graph_queries import relevant_subgraph
 from clew.text import counted, one_line
-from clew.types import CheckReport, Problem
+from clew.types import TERM, CheckReport, Problem
 
 if TYPE_CHECKING:
     from clew.graph.statistics import GraphOverview
@@ -208,21 +208,26 @@ def show_entity(
         entity = engine.entities.get(found)
         aliases = engine.entities.aliases(found)
         relations = engine.graph.relations(found, limit)
+        shown_as = "mention" if entity.entity_type == TERM else "knowledge"
+        told = {"shown_as": shown_as, "reason": engine.entities.support(found).reason}
     if common.json:
-        write_json({"entity": entity, "aliases": aliases, "relations": relations})
+        write_json({"entity": entity, **told, "aliases": aliases, "relations": relations})
         return
     from clew.cli.render import date_range
 
     known = {name: value for name, value in asdict(entity).items() if value not in ("", None)}
-    print_facts(known)
+    print_facts(known | told)
     print_below(
         ("name", "tied by", "score", "evidence"),
         [(a.name, a.method, a.score, a.evidence) for a in aliases],
     )
     print_below(
-        ("from", "relation", "to", "held", "evidence"),
+        ("from", "relation", "to", "held", "said", "evidence"),
         [
-            (r.head, r.relation, r.tail, date_range(r.valid_from, r.valid_until), r.evidence)
+            (
+                *(r.head, r.relation, r.tail, date_range(r.valid_from, r.valid_until)),
+                *(r.statements, r.evidence),
+            )
             for r in relations
         ],
     )
@@ -239,13 +244,17 @@ def export(
         ),
     ] = "jsonl",
     output: OutputOption = None,
+    mentions: Annotated[
+        bool,
+        typer.Option("--all", help="In GraphML, the terms of which nothing is stated, too."),
+    ] = False,
 ) -> None:
     """Write the graph, or all that the store holds, in a format that other programs read.
 
     Of the JSON Lines, `clew import` takes what was stated by hand into another store.
     """
     with common.open() as engine:
-        write_out(output, engine.maintenance.export(format))
+        write_out(output, engine.maintenance.export(format, mentions=mentions))
     if common.json and output is not None and output.is_file():
         write_json({"file": str(output), "format": format, "bytes": output.stat().st_size})
 

@@ -266,6 +266,9 @@ def _stated(
             best = int(np.argmax(chances[1:])) + 1
             head, tail = ends[::-1] if RELATIONS[best].endswith("<") else ends
             relation = RELATIONS[best].removesuffix("<")
+            if relation in EITHER_WAY:
+                # One fact, whichever is named first.
+                head, tail = sorted(ends, key=entity_key)
             kinds = [types[entity_key(name)] for name in (head, tail)]
             if (
                 chances[best] >= bounds["stated"]

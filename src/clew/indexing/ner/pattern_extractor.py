@@ -22,10 +22,8 @@ from clew.indexing.ner.cased_ner import (
 from clew.indexing.ner.classifier import classified
 from clew.indexing.ner.entity_types import (
     COMMON_WORDS,
-    DEMONYMS,
     LABELS,
     PLACES,
-    STARTERS,
     NameSpan,
     SentenceSpans,
     is_first_name,
@@ -47,6 +45,7 @@ from clew.indexing.ner.known_terms import (
     without_roles,
 )
 from clew.indexing.ner.other_scripts import CaselessNames, ForeignNames, has_caseless
+from clew.indexing.ner.persons import full_names
 from clew.indexing.relations.patterns import (
     Antecedent,
     Owner,
@@ -77,11 +76,6 @@ from clew.types import (
 _RE = read_patterns("clew.indexing.ner", "patterns.toml")["pattern_extractor"]
 
 # What a whole document says about its names: who a surname stands for, what is short for what.
-
-
-# Endings of ordinary derived words, which no list could hold: "Practicing", "Congratulations".
-_GENERATION = frozenset(("jr", "sr", "ii", "iii", "iv", "v", "vi"))
-_NEVER_A_PERSON = PLACES | DEMONYMS | STARTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +159,9 @@ def resolve_coreference(
     # Full names, the document's own subject first.
     full = dict.fromkeys([*(name for name, _ in about), *(s.name for s in spans if not s.nested)])
     persons = [n for n in full if is_person_shaped(n) and types.get(entity_key(n)) == "person"]
-    short = _parts_of_persons(persons)
+    short = full_names((s.name for s in spans if s.name.isalpha()), persons)
     return Coreference(
-        full=short | {a.alias: a.name for a in aliases if a.method == "acronym"},
+        full={**short} | {a.alias: a.name for a in aliases if a.method == "acronym"},
         short=frozenset(short),
         types=types,
         told=told,
@@ -184,29 +178,6 @@ def _is_mostly_small(span: NameSpan, words: Mapping[str, int]) -> bool:
     """Whether it is a word that the document writes small at least as often as like a name."""
     lower = span.name.casefold()
     return words.get(lower, 0) >= words.get(span.name, 1) and _is_plain_word(span)
-
-
-def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
-    """First names and surnames that belong to one person of the document only."""
-    owners: dict[str, list[str]] = {}
-    words = {person: frozenset(person.split()) for person in persons}
-    for person in persons:
-        tokens = person.split()
-        while len(tokens) > 1 and tokens[-1].casefold().strip(".") in _GENERATION:
-            tokens.pop()
-        is_word = is_ordinary(tokens[0]) and not is_first_name(tokens[0])  # "Project Leader"
-        parts = (tokens[-1],) if is_word else (tokens[0], tokens[-1])
-        for part in dict.fromkeys(parts):
-            owners.setdefault(part, []).append(person)
-    return {
-        part: names[0]
-        for part, names in owners.items()
-        if len(part) > 2
-        and part.replace("-", "").isalpha()
-        and part.casefold() not in _NEVER_A_PERSON
-        # Two full names may be one person's where one has all words of the other.
-        and all(words[n] <= words[names[0]] or words[n] >= words[names[0]] for n in names)
-    }
 
 
 # Names that a text ties together itself: short forms in parentheses, "also known as".

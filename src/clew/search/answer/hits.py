@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from clew.graph.knowledge import distinct_facts
 from clew.graph.snapshot import distinct, term_hashes
 from clew.search.question import compared_sides, find_names
 from clew.search.walk import find_terms_in, sentences_by_owner
@@ -28,6 +29,7 @@ from clew.types import Hit, PathStep, RelationEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
+    from datetime import datetime
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.search.answer.blocks import RetrievalResult
@@ -373,6 +375,15 @@ class _Said:
 
 
 # --- relations as people read them, with the sentence that says so -----------------------
+
+
+def read_facts(
+    store: Store, relations: Sequence[Relation], moment: datetime
+) -> list[RelationEvidence]:
+    """Return the relations as people read them, each fact once, counted."""
+    facts = distinct_facts(relations, moment)
+    read = read_relations(store, [one for one, _ in facts])
+    return [replace(one, statements=said) for one, (_, said) in zip(read, facts, strict=True)]
 
 
 def read_relations(store: Store, relations: Sequence[Relation]) -> list[RelationEvidence]:

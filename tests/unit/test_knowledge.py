@@ -1,0 +1,56 @@
+"""What people are shown of the graph: facts, each once, and why an entity is listed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.engine import Engine
+from clew.graph.knowledge import distinct_facts, tier_of
+from clew.types import Relation
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+YEARS = st.none() | st.integers(2000, 2020).map(lambda year: datetime(year, 1, 1, tzinfo=UTC))
+RELATION = Relation(
+    **dict.fromkeys(("id", "from_entity_id", "to_entity_id"), 1),
+    **{"relation_type": "lives_in", "weight": 1.0, "is_causal": False, "confidence": 1.0},
+    **{"context": {}, "recorded_at": NOW, "extractor": "pattern"},
+    **dict.fromkeys(("valid_from", "valid_until", "retracted_at", "chunk_id", "sentence")),
+)
+STATEMENT = st.builds(
+    lambda tail, since, until, who: replace(
+        RELATION, to_entity_id=tail, valid_from=since, valid_until=until, extractor=who
+    ),
+    st.integers(2, 3),
+    YEARS,
+    YEARS,
+    st.sampled_from(("pattern", "pattern", "manual")),
+)
+
+
+@given(st.lists(STATEMENT, max_size=12))
+def test_each_fact_stands_once_a_period_with_all_that_states_it(said: list[Relation]) -> None:
+    said = [replace(one, id=n) for n, one in enumerate(said)]
+    found = distinct_facts(said, NOW)
+
+    assert sum(count for _, count in found) == len(said)
+    periods = [(one.fact, one.valid_from, one.valid_until) for one, _ in found]
+    assert len(set(periods)) == len(periods)
+    standing = [one.standing(NOW).state != "current" for one, _ in found]
+    assert standing == sorted(standing)
+    shown = sorted((one for one, _ in found), key=lambda one: one.fact)
+    for fact, same in groupby(shown, key=lambda one: one.fact):
+        told = [one for one in said if one.fact == fact]
+        if any(one.extractor == "manual" for one in told):
+            assert all(one.extractor == "manual" for one in same)
+        else:
+            dated = {(one.valid_from, one.valid_until) for one in told} - {(None, None)}
+            assert dated <= {(one.valid_from, one.valid_until) for one in same}
+
+
+def test_an_entity_is_shown_for_a_reason(engine: Engine) -> None:
+    engine.documents.add("Anna Morn works at Brinkworth Ltd. The Harbour Office was shut.", "a.md")
