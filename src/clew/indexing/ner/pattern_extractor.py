@@ -30,7 +30,6 @@ from clew.indexing.ner.entity_types import (
     is_ordinary,
     is_person_shaped,
     split_parenthesis,
-    type_in_context,
     type_of_description,
     type_of_name,
 )
@@ -278,7 +277,7 @@ class PatternExtractor:
     @property
     def name(self) -> str:
         """Identity and version, with the tagger's."""
-        return f"pattern/18+{self._tagger.name}" if self._tagger else "pattern/18"
+        return f"pattern/19+{self._tagger.name}" if self._tagger else "pattern/19"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
@@ -544,10 +543,6 @@ class CandidateFinder:
                         evidence=text[start:end],
                     )
                 )
-        for i, span in enumerate(spans):
-            if span.entity_type == "name" and not span.nested:
-                kind = type_in_context(text, span.start, span.end, start, end)
-                spans[i] = span._replace(entity_type=kind or "name")
         ordered = tuple(sorted(spans, key=lambda s: (s.start, -s.end, s.nested)))
         aliases += _stated(text, start, end, ordered, subject)
         return SentenceSpans(start, end, ordered, tuple(aliases))
