@@ -9,9 +9,9 @@ from itertools import groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.engine import Engine
+import clew
 from clew.graph.knowledge import distinct_facts
-from clew.types import Relation
+from clew.types import TERM, Relation
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 YEARS = st.none() | st.integers(2000, 2020).map(lambda year: datetime(year, 1, 1, tzinfo=UTC))
@@ -52,5 +52,16 @@ def test_each_fact_stands_once_a_period_with_all_that_states_it(said: list[Relat
             assert dated <= {(one.valid_from, one.valid_until) for one in same}
 
 
-def test_an_entity_is_shown_for_a_reason(engine: Engine) -> None:
-    engine.documents.add("Anna Morn works at Brinkworth Ltd. The Harbour Office was shut.", "a.md")
+def test_terms_tie_passages_and_are_not_listed(engine: clew.Clew) -> None:
+    text = "# Family\n\nMy sister Annis Orme lives in Whitby. Annis Orme was here."
+    engine.add(text, source="family.md")
+    terms = engine.store.entity_names(engine.store.entities_of_type(TERM).tolist()).values()
+    around = engine.tools.call("get_entity_neighbors", {"entity_id": "Annis Orme"}).content
+    graphs = ["".join(engine.maintenance.export("graphml", mentions=m)) for m in (False, True)]
+
+    assert "Family" in terms
+    assert {one["neighbor_name"] for one in around["neighbors"]}.isdisjoint(terms)
+    assert [">Family<" in graph for graph in graphs] == [False, True]
+    assert (
+        engine.entities.support("Family").confidence < engine.entities.support("Whitby").confidence
+    )

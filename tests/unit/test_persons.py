@@ -17,7 +17,7 @@ from clew.settings import LinkSettings
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import EMBEDDER, make_entry
 from clew.text import entity_key
-from clew.types import IndexedDocument
+from clew.types import AliasEvidence, IndexedDocument
 
 FIRST = ("Annis", "Bertram", "Cosima", "Dorian", "Gillian", "Thaddeus")
 LAST = ("Hocking", "Orme", "Pellow", "Quayle", "Vosper", "Wilczek")
@@ -100,3 +100,53 @@ def test_whoever_comes_first_each_person_is_one(told: list[tuple[str, str]], ord
             names = store.names_by_key(said)
             assert names.keys() == set(said)
             assert len({id_ for _, id_ in names.values()}) == 1
+
+
+def entities_of(entries: list[IndexedDocument], names: set[str]) -> dict[str, int]:
+    """What the names name after the documents were saved one by one."""
+    with (
+        TemporaryDirectory() as folder,
+        closing(SqliteStore(Path(folder) / "store", embedder=EMBEDDER)) as store,
+    ):
+        for entry in entries:
+            links = Linker(store, LinkSettings()).links(entry.extraction, entry.document.source)
+            store.save(replace(entry, links=links))
+        found = store.names_by_key([entity_key(name) for name in names])
+    return {name: found[entity_key(name)][1] for name in names}
+
+
+@given(order=st.permutations(range(3)), last=st.sampled_from(LAST[1:]))
+@settings(max_examples=12, deadline=None)
+def test_a_nickname_with_the_surname_is_the_person(order: list[int], last: str) -> None:
+    names = dict.fromkeys(("Annis Orme", "Kaz"), "person")
+    card = make_entry("notes/card.md", "Annis Orme, Kaz.", names=names)
+    stated = AliasEvidence(alias="Kaz", name="Annis Orme", method="exact", score=0.9, evidence="")
+    told = ["Kaz Orme met Tobias. Kaz Orme sang, and Kaz left.", f"Kaz {last} met Tobias."]
+    entries = [replace(card, extraction=replace(card.extraction, aliases=(stated,)))]
+    for number, text in enumerate(told):
+        name = " ".join(text.split()[:2])
+        names = {name: "person", "Tobias": "person"} | ({"Kaz": "person"} if not number else {})
+        entries.append(make_entry(f"notes/{number}.md", text, names=names))
+    found = entities_of([entries[n] for n in order], {"Annis Orme", "Kaz Orme", f"Kaz {last}"})
+
+    assert found["Kaz Orme"] == found["Annis Orme"]
+    assert (found[f"Kaz {last}"] == found["Annis Orme"]) == (last == "Orme")
+
+
+@given(
+    present=st.sets(st.integers(0, 5), min_size=1), others=st.sets(st.sampled_from(("TV", "UK")))
+)
+@settings(max_examples=12, deadline=None)
+def test_initials_are_persons_where_most_capitals_of_a_document_are(
+    present: set[int], others: set[str]
+) -> None:
+    people = [f"{first} {last}" for first, last in zip(FIRST, LAST, strict=True)]
+    known = [make_entry(f"c/{n}.md", f"{n} came.", names={n: "person"}) for n in people]
+    short = {f"{FIRST[n][0]}{LAST[n][0]}": people[n] for n in present}
+    said = sorted({*short, *others})
+    minutes = make_entry("c/minutes.md", f"{', '.join(said)}.", names=dict.fromkeys(said, "name"))
+    found = entities_of([*known, minutes], {*people, *said})
+
+    tied = {one for one in short if found[one] == found[short[one]]}
+    assert tied == (set(short) if len(short) >= 3 and len(short) > len(others) else set())
+    assert all(list(found.values()).count(found[one]) == 1 for one in others)

@@ -20,7 +20,7 @@ from clew.indexing.ner.cased_ner import find_fences, is_telling
 from clew.indexing.ner.entity_types import FIRST_NAMES, NameSpan, is_ordinary
 from clew.indexing.ner.known_terms import KnownTerms, Words, may_be_term, phrases, stands_apart
 from clew.indexing.ner.pattern_extractor import owner_of
-from clew.indexing.ner.persons import forms_of, short_form, stands_for, words_of
+from clew.indexing.ner.persons import Persons, stands_for, words_of
 from clew.indexing.relations.patterns import Owner, find_owned_relations, find_relations
 from clew.settings import LinkSettings
 from clew.stores.store import Store
@@ -53,10 +53,6 @@ _SPELLED_EXACTLY = frozenset({"code", "date"})
 """Types whose names differ in meaning where they differ in a letter: `header` and `headers`."""
 
 
-_TELLING = frozenset(("person", "place", "organisation", "event"))
-"""Types of the names that tell whose world a text is of."""
-
-
 class Linker:
     """Finds those among a document's names that mean one that the store knows.
 
@@ -68,13 +64,13 @@ class Linker:
         self._store = store
         self._settings = settings
 
-    def links(self, extraction: Extraction, folder: str = "") -> tuple[AliasEvidence, ...]:
+    def links(self, extraction: Extraction, source: str = "") -> tuple[AliasEvidence, ...]:
         """The document's own aliases, then its new names that are spelled like a known one.
 
-        `folder` is where it lies.
+        `source` is the document's.
         """
         stated = [a for a in extraction.aliases if entity_key(a.alias) != entity_key(a.name)]
-        stated = self._persons(extraction, stated, folder)
+        stated = list(Persons(self._store, extraction, stated, source).links())
         taken = {entity_key(a.alias) for a in stated}
         # The first name of each key, what the document is about before what it mentions.
         names: dict[str, str] = {}
@@ -94,58 +90,6 @@ class Linker:
             {entity_key(n): n for n, kind in names.items() if kind not in _SPELLED_EXACTLY},
             stored=True,
         )
-
-    def _persons(
-        self, extraction: Extraction, stated: Sequence[AliasEvidence], folder: str
-    ) -> list[AliasEvidence]:
-        """Return what is stated, and which persons the store knows by more or fewer words.
-
-        Whom the store knows by a word of the name may be somebody else. They are one where they
-        stand in a passage with others that the document names, too, or in its folder.
-        """
-        told = {m.name: m.entity_type for chunk in extraction.chunks for m in chunk.mentions}
-        persons = [name for name, kind in told.items() if kind == "person" and words_of(name)]
-        if not persons:
-            return list(stated)
-        words = {word for name in persons for word in (words_of(name)[0], words_of(name)[-1])}
-        known = self._store.names_by_key([*words, *map(entity_key, persons)])
-        # Names of the store that are longer or shorter, and whose they are.
-        forms = {form for name in persons for form in forms_of(name)}
-        whose = dict(self._store.persons_like(sorted(forms)))
-        whose |= {word: known[word][1] for word in words if word in known}
-        own = {name: known.get(entity_key(name), ("", name))[1] for name in persons}
-        beside = [entity_key(name) for name, kind in told.items() if kind in _TELLING]
-
-        def is_one(name: str, stored: str) -> bool:
-            taken = {*words_of(name), *words_of(stored), entity_key(name), entity_key(stored)}
-            others = [key for key in beside if key not in taken]
-            return self._store.stands_with(whose[stored], others, folder)
-
-        def tie(short: str, full: str, stored: str) -> Iterator[AliasEvidence]:
-            """Tie both where nobody else may be meant; `stored` is the one that is known."""
-            meant = {id_ for name, id_ in {**whose, **own}.items() if stands_for(short, name)}
-            if len(meant) == 1 and is_one(full if stored == short else short, stored):
-                yield short_form(short, full)
-
-        tied = {one.alias for one in stated}
-        kept = [
-            one
-            for one in stated
-            if (held := known.get(entity_key(one.alias))) is None
-            or one.method != "acronym"
-            or one.alias not in persons
-            or held == known.get(entity_key(one.name))
-            or self._store.stands_with(held[1], beside, folder)
-        ]
-        for name in persons:
-            for other, id_ in whose.items():
-                if id_ == own[name]:
-                    continue
-                if stands_for(name, other) and name not in tied:
-                    kept += tie(name, other, other)
-                elif stands_for(other, name):
-                    kept += tie(other, name, other)
-        return kept
 
     def _near(self, names: Mapping[str, str], *, stored: bool) -> Iterator[AliasEvidence]:
         """Each name, by key, against those known, then against the new names before it."""

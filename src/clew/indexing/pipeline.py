@@ -219,8 +219,7 @@ class IndexingPipeline:
         terms = StoreTerms(self.store)
         found = terms.found(entry.document, entry.split.chunks, entry.extraction)
         found = without_names(found, self.store.pruned_names())
-        folder = entry.document.source.rpartition("/")[0]
-        links = self._linker.links(found, folder and f"{folder}/")
+        links = self._linker.links(found, entry.document.source)
         return replace(entry, extraction=found, links=links)
 
     def save(self, item: Prepared, vectors: Vectors) -> None:

@@ -120,6 +120,17 @@ class NamePlan:
         self._stored = {a.entity_id: a.entity_type for a in self._known.values()}
         self._types = dict(self._stored)
         self._counts = {a.entity_id: a.aliases for a in self._known.values()}
+        # Entities all of whose names are tied to one other: they move whole.
+        tied: dict[int, list[str]] = {}
+        for key, held_alias in self._known.items():
+            if key in self._links and not self._is_ruled(key):
+                to = entity_key(self._links[key].name)
+                tied.setdefault(held_alias.entity_id, []).append(to)
+        self._whole = {
+            id_
+            for id_, to in tied.items()
+            if len(to) > 1 and len(to) == self._counts[id_] and len({*to}) == 1
+        }
         # A group of names is called by the target of their rules.
         ruled = dict.fromkeys(self._rules.get(key, key) for key in names if self._is_ruled(key))
         groups = backend.rows(RULED_GROUPS, keys=list(ruled)) if ruled else []
@@ -199,6 +210,11 @@ class NamePlan:
         """Entity, method, score and evidence where an alias is to become another's; else None."""
         if self._is_ruled(key):
             return None
+        if link and alias.entity_id in self._whole:
+            target = self._linked_entity(link)
+            if target is None or target == alias.entity_id:
+                return None
+            return target, link.method, link.score, link.evidence
         if alias.method == "acronym" and written_otherwise(self._names[key].name, alias.name):
             return self._add_entity(self._names[key].name, key), "exact", 1.0, ""
         if alias.score == AMBIGUOUS or link is None:

@@ -138,9 +138,13 @@ class Entities(StoreState):
         rows = self.backend.rows(statements.KNOWN_ALIASES, keys=list(keys)) if keys else []
         return {key: (name, id_) for key, _, _, id_, _, _, name, *_ in rows}
 
-    def persons_like(self, forms: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
-        """Return names of persons with their entities, by how the key of a name begins and ends."""
-        rows = self.backend.rows(statements.PERSONS_LIKE, forms=list(map(list, forms)))
+    def persons_like(self, forms: Sequence[tuple[str, ...]]) -> list[tuple[str, int]]:
+        """Return names of persons with their entities, by how the key of a name begins and ends.
+
+        It has several words; a third part of a form is what it holds in between.
+        """
+        asked = [[*form, " "][:3] for form in forms]
+        rows = self.backend.rows(statements.PERSONS_LIKE, forms=asked)
         return [(name, id_) for name, id_ in rows]
 
     def stands_with(self, entity_id: int, keys: Sequence[str], folder: str) -> bool:
@@ -150,6 +154,11 @@ class Entities(StoreState):
         """
         asked = {"id": entity_id, "keys": list(keys), "folder": folder}
         return bool(self.backend.rows(statements.STANDS_WITH, **asked))
+
+    def count_under(self, beginning: str, most: int) -> int:
+        """Return how many documents have a source that begins so, counted up to `most`."""
+        (count,) = self.backend.rows(statements.COUNT_UNDER, beginning=beginning, most=most)[0]
+        return int(count)
 
     def entity_chunks(self, entity_id: int) -> Ids:
         """Ids (sorted) of the chunks that mention the entity or are about it."""

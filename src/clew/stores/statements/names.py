@@ -164,7 +164,7 @@ PERSONS_LIKE = Statement(
 SELECT DISTINCT a.name, a.entity_id FROM json_each(:forms) AS f
 JOIN aliases a ON a.key >= json_extract(f.value, '$[0]')
     AND a.key < json_extract(f.value, '$[0]') || char(1114111)
-    AND a.key LIKE '% %'
+    AND instr(a.key, json_extract(f.value, '$[2]'))
     AND (json_extract(f.value, '$[1]') = ''
         OR substr(a.key, -length(json_extract(f.value, '$[1]'))) = json_extract(f.value, '$[1]'))
 JOIN entities e ON e.id = a.entity_id WHERE e.entity_type = 'person' ORDER BY a.id
@@ -172,7 +172,7 @@ JOIN entities e ON e.id = a.entity_id WHERE e.entity_type = 'person' ORDER BY a.
     """
 UNWIND $forms AS form
 MATCH (a:ClewAlias {namespace: $namespace})
-WHERE a.key STARTS WITH form[0] AND a.key CONTAINS ' ' AND a.key ENDS WITH form[1]
+WHERE a.key STARTS WITH form[0] AND a.key CONTAINS form[2] AND a.key ENDS WITH form[1]
 MATCH (a)-[:NAMES {namespace: $namespace}]->(e:ClewEntity {entity_type: 'person'})
 WITH DISTINCT a.name AS name, e.id AS id, a.id AS alias
 RETURN [name, id] AS row ORDER BY alias
@@ -200,6 +200,20 @@ WHERE EXISTS {
     MATCH (c)-[:PART_OF]->(d:ClewDocument) WHERE d.source STARTS WITH $folder
 }
 RETURN [1] AS row LIMIT 1
+""",
+)
+# How many documents have a source that begins so, up to a number. Columns: 1.
+COUNT_UNDER = Statement(
+    """
+SELECT count(*) FROM (SELECT 1 FROM documents
+    WHERE source >= :beginning AND source < :beginning || char(1114111) LIMIT :most)
+""",
+    """
+CALL () {
+    MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source STARTS WITH $beginning
+    RETURN d LIMIT $most
+}
+RETURN [count(d)] AS row
 """,
 )
 # Columns: name, entity id, entity type, tier.
