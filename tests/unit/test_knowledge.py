@@ -53,8 +53,8 @@ def test_each_fact_stands_once_a_period_with_all_that_states_it(said: list[Relat
 
 
 def test_terms_tie_passages_and_are_not_listed(engine: clew.Clew) -> None:
-    text = "# Family\n\nMy sister Annis Orme lives in Whitby. Annis Orme was here."
-    engine.add(text, source="family.md")
+    text = "My sister Annis Orme lives in Whitby. Annis Orme was here."
+    engine.add(text, source="family.md", title="Family")
     terms = engine.store.entity_names(engine.store.entities_of_type(TERM).tolist()).values()
     around = engine.tools.call("get_entity_neighbors", {"entity_id": "Annis Orme"}).content
     graphs = ["".join(engine.maintenance.export("graphml", mentions=m)) for m in (False, True)]
