@@ -12,6 +12,7 @@ from operator import itemgetter
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from clew.graph.communities import is_sentence
 from clew.search.answer.hits import can_answer
 from clew.search.answer.standing import STATED
 from clew.search.periods import lies_within, moment_of
@@ -153,10 +154,11 @@ def _is_record(text: str) -> bool:
 def _quoted(number: int, hit: Hit, *, or_opening: bool = False) -> AnswerStatement | None:
     """The answering sentence; of a passage that is asked for by its name the first."""
     first, text = hit.chunk.start, hit.chunk.text
-    placed = ((first + start, first + end) for start, end in sentences(text))
     by_name = or_opening or "exact" in hit.scores
-    opening = next((one for one in placed if by_name and can_answer(hit.chunk, *one)), None)
-    answer = hit.answer or opening
+    placed = [(first + start, first + end) for start, end in sentences(text)] if by_name else []
+    # A whole sentence, before a greeting or a field.
+    placed.sort(key=lambda one: not is_sentence(text[one[0] - first : one[1] - first]))
+    answer = hit.answer or next((one for one in placed if can_answer(hit.chunk, *one)), None)
     if answer is None:
         return None
     # A record says nothing in parts: a price without its thing.
@@ -199,8 +201,14 @@ def _of_period(result: SearchResult) -> Iterator[AnswerStatement]:
     )
     places = [(moment_of(times), number) for number, times in within if times]
     for _, number in sorted((moment.timestamp(), n) for moment, n in places if moment):
-        if said := _quoted(number, result.hits[number - 1], or_opening=True):
-            yield said
+        hit = result.hits[number - 1]
+        if said := _quoted(number, hit, or_opening=True):
+            whole = is_sentence(said.text)
+            yield (
+                said
+                if whole
+                else replace(said, text=f"{hit.chunk.title}: {said.text}", verbatim=False)
+            )
 
 
 def _of_parts(result: SearchResult) -> Iterator[AnswerStatement]:
@@ -216,8 +224,10 @@ def _of_parts(result: SearchResult) -> Iterator[AnswerStatement]:
                 for start, end in sentences(chunk.text)
                 if not (said := chunk.text[start:end]).startswith("#") and find_words(said, line)
             )
-            text = statement_text(shorten(line, SAID, placeholder=" …"))
-            yield AnswerStatement(text=text, quotations=found, supported=True)
+            # Whole sentences as far as there is room.
+            ends = [end for _, end in sentences(line) if end <= SAID]
+            text = line[: ends[-1]] if ends else shorten(line, SAID, placeholder=" …")
+            yield AnswerStatement(text=statement_text(text), quotations=found, supported=True)
 
 
 def _told_by(part: ContextPart) -> list[str]:
