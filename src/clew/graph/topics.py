@@ -212,7 +212,9 @@ def make_topics(store: Store, vectors: VectorIndex, snapshot: Snapshot) -> Topic
     own = [mean_direction(vectors.vectors(ids)) for ids in of_topic]
     directions = np.array(own, dtype=np.float32)
     themes, central = find_themes(on, snapshot)
-    order = np.argsort(-central, kind="stable")
+    # What a theme is about names it, before who is.
+    persons = store.entity_names(store.entities_of_type("person").tolist()).values()
+    order = np.lexsort((-central, np.isin(shown, list(persons))))
     groups = [order[themes[order] == theme] for theme in distinct(themes)]
     topic = np.repeat(np.arange(len(chosen)), np.diff(on.starts))
     return TopicSet(
