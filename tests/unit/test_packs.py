@@ -24,6 +24,7 @@ from clew.operations.toolbox import OPERATIONS
 from clew.packs import available
 from clew.plugins.constitution.pack import PACK
 from clew.plugins.constitution.reading import constitution_structure
+from clew.plugins.constitution.tools import opposes
 from clew.plugins.personal.tools import TOOLS as PERSONAL
 from clew.ports import Reply, Request
 from clew.settings import LimitSettings, ReadSettings, load_settings
@@ -117,6 +118,7 @@ Rationale: A guess does harm.
 
 ### Goal: Show error bars
 Status: active
+Confidence: 0.7
 Action: Each chart has them.
 - conflicts: Be brief (0.6)
 
@@ -188,7 +190,8 @@ def test_every_format_says_the_same() -> None:
     }
     assert relations(found["a.yaml"]) == relations(found["a.json"])
     assert relations(found["a.yaml"])["Show error bars", "conflicts", "Be brief"] == 0.6
-    assert relations(found["a.csv"])["Say what is known", "guides", "Show error bars"] == 0.7
+    known = ("Say what is known", "guides", "Show error bars")
+    assert [relations(found[name])[known] for name in ("a.csv", "a.md")] == [0.7, 0.7]
 
 
 @pytest.mark.parametrize(
@@ -288,6 +291,27 @@ def test_older_versions_are_kept_with_their_time() -> None:
         "Privacy (version 1)": ("Old.", datetime(2019, 1, 1, tzinfo=UTC)),
     }
     assert ("Privacy", "derived_from", "Privacy (version 1)") in relations(found)
+
+
+@pytest.mark.parametrize(
+    ("clause", "statement", "expected"),
+    [
+        ("Kites are not flown here.", "Fly kites.", "opposes"),
+        ("She forgot to erase the tape.", "Erase each tape.", "opposes"),
+        ("She forgot to erase the tape.", "Never erase a tape.", ""),
+        ("The tape was erased.", "Never erase a tape.", "opposes"),
+        ("He cooked without a licence.", "Nobody cooks without a licence.", "opposes"),
+        ("He did not cook before noon.", "Nobody cooks before noon.", ""),
+        ("Tapes are kept for good.", "Tapes are kept for two weeks.", "goes beyond"),
+        ("Tapes are kept for ten days.", "Tapes are kept for two weeks.", ""),
+        ("She slept for three hours.", "Guards sleep at least seven hours.", "goes beyond"),
+        ("No: tapes are erased.", "Erase each tape.", ""),
+    ],
+)
+def test_a_clause_opposes_what_it_denies_or_exceeds(
+    clause: str, statement: str, expected: str
+) -> None:
+    assert opposes(clause, statement) == expected
 
 
 # --- What a pack declares has an effect, or is refused when the pack is enabled.

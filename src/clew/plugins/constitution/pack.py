@@ -40,5 +40,10 @@ PACK = Pack(
     },
     structures=(constitution_structure,),
     tools=tools,
+    prompts={
+        "extract": "A value is what matters, such as privacy; a principle is a rule that follows"
+        " from it; a goal is what is done for a principle. Name each by the words that say it in"
+        " the passage: principles and goals with their verb, and with what negates or limits it."
+    },
     questions=Path(__file__).parent / "questions.jsonl",
 )

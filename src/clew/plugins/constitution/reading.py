@@ -181,48 +181,6 @@ def links_of(document: Document) -> Iterator[tuple[Link, int, int]]:
         at += len(line) + 1
 
 
-def checked(node: Node) -> tuple[Node, list[str]]:
-    """The node without the fields that cannot be, and what is wrong with these."""
-    fields = dict(node.fields)
-    wrong = []
-    for name in [name for name in FIELDS if name in fields]:
-        if expected := FIELDS[name].expected(fields[name]):
-            given = fields.pop(name)
-            wrong.append(f"{name} of {node.name!r} is {given!r}; expected {expected}")
-    links = []
-    for link in node.links:
-        if link.relation not in RELATIONS:
-            known = ", ".join(RELATIONS)
-            wrong.append(f"unknown relation {link.relation!r} of {node.name!r}; expected {known}")
-        elif not 0 <= link.share <= 1:
-            wrong.append(f"{link.relation} of {node.name!r} has {link.share:g}; expected 0 to 1")
-        else:
-            links.append(link)
-    return replace(node, fields=fields, links=tuple(links)), wrong
-
-
-def without_cycles(nodes: Sequence[Node]) -> tuple[list[Node], list[tuple[int, str]]]:
-    """The nodes without those relations of the hierarchy that lead back, and what these were."""
-    after: dict[str, list[str]] = {}
-    for node in nodes:
-        climbing = [entity_key(one.target) for one in node.links if one.relation in _CLIMBING]
-        after.setdefault(entity_key(node.title), []).extend(climbing)
-    closed = circles(after)
-    kept: list[Node] = []
-    wrong: list[tuple[int, str]] = []
-    for node in nodes:
-        links = []
-        for link in node.links:
-            way = closed.get((entity_key(node.title), entity_key(link.target)))
-            if way is None or link.relation not in _CLIMBING:
-                links.append(link)
-            else:
-                circle = " ▸ ".join([node.title, link.target, *way[1:]])
-                wrong.append((link.line or node.line, f"the hierarchy is circular: {circle}"))
-        kept.append(replace(node, links=tuple(links)))
-    return kept, wrong
-
-
 PLURALS = {f"{kind}s": kind for kind in KINDS}
 TEXTS = ("description", "rationale", "action", "text", "clauses", "messages")
 """Fields whose words are the text of an element, in this order."""
@@ -248,16 +206,29 @@ class Found:
         self.nodes.append(node)
         check_limit(self.raw.limits, "elements", len(self.nodes), self.raw.source)
 
+    def add_items(self, items: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        """Keep the elements that mappings describe, each with its kind.
+
+        `parent` is the one above, or its name.
+        """
+        by_name = {item["name"].casefold(): (kind, item) for kind, item in reversed(items)}
+        for _, item in items:
+            parent = item.pop("parent", "")
+            kind, above = (
+                by_name.get(parent.casefold(), ("", {})) if isinstance(parent, str) else parent
+            )
+            if above:
+                link = {n: item[n] for n in (*SHARES, LINE) if n in item} | {"to": item["name"]}
+                above.setdefault(BETWEEN.get(kind, "references"), []).append(link)
+            elif parent:
+                self.wrong.append((item[LINE], f"there is no parent {parent!r}"))
+        for kind, item in items:
+            _elements(self, kind, [item], 0)
+
     def result(self) -> ReadResult:
         """The nodes as documents, and by line what is wrong with the others."""
-        nodes = []
-        for node in self.nodes:
-            sound, wrong = checked(node)
-            nodes.append(sound)
-            self.wrong += [(node.line, reason) for reason in wrong]
-        nodes, circles = without_cycles(nodes)
         documents = {}
-        for node in nodes:
+        for node in self._without_circles([self._sound(node) for node in self.nodes]):
             document = node_document(self.raw, node)
             if document.source in documents:
                 self.wrong.append((node.line, f"there is another {node.kind} {node.title!r}"))
@@ -265,19 +236,65 @@ class Found:
                 documents[document.source] = document
         skipped = tuple(
             Skipped(source=self.raw.source, reason=f"line {line}: {reason}")
-            for line, reason in sorted([*self.wrong, *circles])
+            for line, reason in sorted(self.wrong)
         )
         return ReadResult(documents=tuple(documents.values()), skipped=skipped)
+
+    def _sound(self, node: Node) -> Node:
+        """The node without the fields and relations that cannot be."""
+        fields, links, wrong = dict(node.fields), [], []
+        for name in [name for name in FIELDS if name in fields]:
+            if expected := FIELDS[name].expected(fields[name]):
+                told = f"{name} of {node.name!r} is {fields.pop(name)!r}"
+                wrong.append(f"{told}; expected {expected}")
+        for link in node.links:
+            told = f"{link.relation!r} of {node.name!r}"
+            if link.relation not in RELATIONS:
+                wrong.append(f"unknown relation {told}; expected {', '.join(RELATIONS)}")
+            elif not 0 <= link.share <= 1:
+                wrong.append(f"the share of {told} is {link.share:g}; expected 0 to 1")
+            else:
+                links.append(link)
+        self.wrong += [(node.line, reason) for reason in wrong]
+        return replace(node, fields=fields, links=tuple(links))
+
+    def _without_circles(self, nodes: Sequence[Node]) -> Iterator[Node]:
+        """The nodes without those relations of the hierarchy that lead back."""
+        after: dict[str, list[str]] = {}
+        for node in nodes:
+            climbing = [entity_key(one.target) for one in node.links if one.relation in _CLIMBING]
+            after.setdefault(entity_key(node.title), []).extend(climbing)
+        closed = circles(after)
+        for node in nodes:
+            links = []
+            for link in node.links:
+                way = closed.get((entity_key(node.title), entity_key(link.target)))
+                if way is None or link.relation not in _CLIMBING:
+                    links.append(link)
+                else:
+                    circle = " ▸ ".join([node.title, link.target, *way[1:]])
+                    told = f"the hierarchy is circular: {circle}"
+                    self.wrong.append((link.line or node.line, told))
+            yield replace(node, links=tuple(links))
 
 
 def make_node(kind: str, name: str, item: Mapping[str, Any], links: tuple[Link, ...]) -> Node:
     """The element that a mapping or a row describes."""
     texts = [field_text(item[key]) for key in TEXTS if item.get(key)]
     left_out = {*NAMES[:2], *TEXTS, *PLURALS, *SHARES, *RELATION_NAMES, "versions", LINE}
-    fields = {str(k): json_safe(v) for k, v in item.items() if k not in left_out}
-    fields = {k: v for k, v in fields.items() if isinstance(v, (str, int, float))}
-    line = item.get(LINE, 0)
-    return Node(kind=kind, name=name, line=line, text="\n".join(texts), fields=fields, links=links)
+    fields = {
+        str(name): safe
+        for name, value in item.items()
+        if name not in left_out and isinstance(safe := json_safe(value), (str, int, float))
+    }
+    return Node(
+        kind=kind,
+        name=name,
+        line=item.get(LINE, 0),
+        text="\n".join(texts),
+        fields=fields,
+        links=links,
+    )
 
 
 def name_in(item: Mapping[str, Any]) -> str:
@@ -285,24 +302,20 @@ def name_in(item: Mapping[str, Any]) -> str:
     return next((one_line(str(item[n])) for n in NAMES if item.get(n)), "")
 
 
-def share_in(item: object) -> float:
+def share_in(item: Mapping[str, Any]) -> float:
     """Confidence, strength, completeness or relevance; -1 for what is no number."""
-    given = [item[n] for n in SHARES if n in item] if isinstance(item, dict) else []
-    if not given:
-        return 0.95
-    return float(given[0]) if isinstance(given[0], (int, float)) else -1.0
+    given = next((item[name] for name in SHARES if name in item), _DEFAULT_SHARE)
+    return float(given) if isinstance(given, (int, float)) else -1.0
 
 
-def links_in(key: object, given: object, line: int) -> Iterator[Link]:
-    """The relations of a field that has the name of one."""
-    relation = RELATION_NAMES.get(str(key))
-    if relation is None:
-        return
-    for one in given if isinstance(given, list) else [given]:
-        name = name_in(one) if isinstance(one, dict) else one_line(str(one))
-        if name:
-            at = one.get(LINE, line) if isinstance(one, dict) else line
-            yield Link(relation, name, share_in(one), at)
+def links_in(item: Mapping[str, Any], line: int) -> Iterator[Link]:
+    """The relations of an element, in fields that have the names of some."""
+    for key, relation in RELATION_NAMES.items():
+        given = item.get(key) or []
+        for one in given if isinstance(given, list) else [given]:
+            told = one if isinstance(one, dict) else {"name": str(one)}
+            if name := name_in(told):
+                yield Link(relation, name, share_in(told), int(told.get(LINE, line)))
 
 
 # Constitutions as outlines in Markdown, and as tables.
@@ -322,46 +335,39 @@ def read_markdown(raw: RawFile) -> ReadResult | None:
     A heading below another one is defined or guided by it. `Name: value` lines are fields, items
     `- conflicts: Speed (0.7)` relations, all other lines the element's text.
     """
-    headings = outline(decode(raw), _HEADING)
     found = Found(raw)
-    for heading in headings:
-        node = _element(heading)
-        found.add(node)
-        if heading.above is not None:
-            # What it stands under may define or guide others.
-            parent = found.nodes[heading.above]
-            if relation := BETWEEN.get(parent.kind):
-                links = (*parent.links, Link(relation, node.name, 0.95, node.line))
-                found.nodes[heading.above] = replace(parent, links=links)
-    return found.result() if headings else None
+    items: list[tuple[str, dict[str, Any]]] = []
+    open_: list[tuple[int, tuple[str, dict[str, Any]]]] = []  # levels and items of those above
+    for number, line in enumerate(decode(raw).split("\n"), 1):
+        if heading := _HEADING.fullmatch(line.rstrip()):
+            level = len(heading["marks"])
+            open_ = [one for one in open_ if one[0] < level]
+            item: dict[str, Any] = {"name": one_line(heading["name"]), LINE: number}
+            items.append((heading["kind"].lower(), item))
+            if open_ and open_[-1][1][0] in BETWEEN:
+                item["parent"] = open_[-1][1]
+            open_.append((level, items[-1]))
+        elif items:
+            _take_line(items[-1][1], line.strip(), number)
+    found.add_items(items)
+    return found.result() if items else None
 
 
-def _element(heading: Heading) -> Node:
-    text: list[str] = []
-    fields: dict[str, Any] = {}
-    links: list[Link] = []
-    for number, line in heading.lines:
-        match = _FIELD.fullmatch(line.strip())
-        name = match["name"].strip().lower().replace(" ", "_") if match else ""
-        if match and name in RELATION_NAMES:
-            targets = map(_TARGET.fullmatch, map(str.strip, match["value"].split(";")))
-            relation = RELATION_NAMES[name]
-            links += [
-                Link(relation, one_line(one["name"]), float(one["share"] or 0.95), number)
-                for one in filter(None, targets)
-            ]
-        elif match and not match["item"] and name not in TEXTS:
-            fields[name] = number_or_text(match["value"].strip())
-        elif line.strip():
-            text.append(match["value"] if match and name in TEXTS else line.strip())
-    return Node(
-        kind=heading.found["kind"].lower(),
-        name=one_line(heading.found["name"]),
-        line=heading.line,
-        text="\n".join(text),
-        fields=fields,
-        links=tuple(links),
-    )
+def _take_line(item: dict[str, Any], line: str, number: int) -> None:
+    """Take a line below a heading as relations, a field, or text of the element."""
+    match = _FIELD.fullmatch(line)
+    name = match["name"].lower().replace(" ", "_") if match else ""
+    if match and name in RELATION_NAMES:
+        targets = map(_TARGET.fullmatch, map(str.strip, match["value"].split(";")))
+        item.setdefault(name, []).extend(
+            {"to": one["name"], LINE: number, "confidence": float(one["share"] or _DEFAULT_SHARE)}
+            for one in filter(None, targets)
+        )
+    elif match and not match["item"] and name not in {*TEXTS, *PLURALS, *NAMES, "versions"}:
+        item[name] = number_or_text(match["value"].strip())
+    else:
+        said = match["value"] if match and name in TEXTS else line
+        item["text"] = "\n".join(filter(None, (item.get("text"), said)))
 
 
 def read_csv(raw: RawFile) -> ReadResult | None:
@@ -376,48 +382,28 @@ def read_csv(raw: RawFile) -> ReadResult | None:
     if "name" not in columns or not layer:
         return None
     found = Found(raw)
-    parents: list[tuple[str, Link]] = []
+    items: list[tuple[str, dict[str, Any]]] = []
     try:
         for row in rows:
-            cells = {str(k).strip().lower(): v for k, v in row.items()}
-            _row(found, parents, layer, cells, rows.line_num)
+            cells = {str(k).strip().lower(): str(v).strip() for k, v in row.items() if k and v}
+            kind = cells.pop(layer, "").lower()
+            if kind in KINDS and cells.get("name"):
+                item: dict[str, Any] = {
+                    k: v if k == "parent" else number_or_text(v)
+                    for k, v in cells.items()
+                    if k != "id"
+                }
+                item |= {k: cells[k].split(";") for k in cells.keys() & RELATION_NAMES.keys()}
+                items.append((kind, {**item, "name": cells["name"], LINE: rows.line_num}))
+            else:
+                reason = (
+                    f"{kind or 'nothing'} is no layer, or has no name; expected {', '.join(KINDS)}"
+                )
+                found.wrong.append((rows.line_num, reason))
     except csv.Error as error:
         found.wrong.append((rows.line_num, f"malformed: {error}"))
-    by_name = {node.name.casefold(): at for at, node in enumerate(found.nodes)}
-    for parent, link in parents:
-        at = by_name.get(parent.casefold())
-        if at is None:
-            found.wrong.append((link.line, f"there is no parent {parent!r}"))
-        else:
-            node = found.nodes[at]
-            named = replace(link, relation=BETWEEN.get(node.kind, "references"))
-            found.nodes[at] = replace(node, links=(*node.links, named))
-    return found.result() if found.nodes else None
-
-
-def _row(
-    found: Found, parents: list[tuple[str, Link]], layer: str, row: Mapping[str, Any], line: int
-) -> None:
-    kind = str(row.get(layer) or "").strip().lower()
-    name = one_line(str(row.get("name") or ""))
-    if kind not in KINDS or not name:
-        reason = f"{kind or 'nothing'} is no layer, or has no name; expected {', '.join(KINDS)}"
-        found.wrong.append((line, reason))
-        return
-    values = {
-        k: number_or_text(str(v).strip()) for k, v in row.items() if v not in (None, "") and k
-    }
-    links = [
-        link
-        for key in values
-        for target in str(values[key]).split(";")
-        for link in links_in(key, {"to": target.strip()}, line)
-    ]
-    shares = {name: values[name] for name in SHARES if name in values}
-    if parent := one_line(str(row.get("parent") or "")):
-        parents.append((parent, Link("", name, share_in(shares), line)))
-    kept = {k: v for k, v in values.items() if k not in {layer, "parent", "id"}}
-    found.add(make_node(kind, name, {**kept, LINE: line}, tuple(links)))
+    found.add_items(items)
+    return found.result() if items else None
 
 
 # Constitutions as YAML and JSON: elements within elements.
@@ -467,23 +453,18 @@ def _read_mapping(raw: RawFile, text: str) -> ReadResult | None:
     # `relations`: each with `from`, `relation` or `kind`, and `to`.
     by_name = {node.name.casefold(): at for at, node in enumerate(found.nodes)}
     related = value.get("relations")
-    for item in related if isinstance(related, list) else []:
-        if not isinstance(item, dict):
-            continue
-        line = item.get(LINE, 0)
-        given = item.get("kind") or item.get("relation") or ""
+    listed = related if isinstance(related, list) else []
+    for item in [one for one in listed if isinstance(one, dict)]:
+        line = int(item.get(LINE, 0))
         at = by_name.get(one_line(str(item.get("from", ""))).casefold())
-        if at is None or not item.get("to"):
-            reason = (
-                f"the relation from {item.get('from')!r} to {item.get('to')!r}"
-                " leads from or to nothing; expected names of elements"
-            )
-            found.wrong.append((line, reason))
-            continue
-        links = tuple(links_in(given, {"to": item["to"], **item}, line))
-        links = links or (Link(str(given), str(item["to"]), 0.5, line),)
-        node = found.nodes[at]
-        found.nodes[at] = replace(node, links=(*node.links, *links))
+        if at is not None and item.get("to"):
+            given = str(item.get("kind") or item.get("relation") or "")
+            relation = RELATION_NAMES.get(given, given)
+            link = Link(relation, one_line(str(item["to"])), share_in(item), line)
+            found.nodes[at] = replace(found.nodes[at], links=(*found.nodes[at].links, link))
+        else:
+            told = f"from {item.get('from')!r} to {item.get('to')!r} leads from or to nothing"
+            found.wrong.append((line, f"the relation {told}; expected names of elements"))
     return found.result()
 
 
@@ -497,7 +478,7 @@ def _elements(found: Found, kind: str, items: object, depth: int) -> list[tuple[
         if not name or depth > _DEEPEST:
             found.wrong.append((line, f"a {kind} without a name; expected name: …"))
             continue
-        named.append((name, share_in(item), line))
+        named.append((name, share_in(item if isinstance(item, dict) else {}), line))
         if isinstance(item, dict):
             _element_reading(found, kind, name, item, depth)
     return named
@@ -508,7 +489,7 @@ def _element_reading(
 ) -> None:
     """Keep an element, its older versions, and what stands within it."""
     line = item.get(LINE, 0)
-    links = [one for key, given in item.items() for one in links_in(key, given, line)]
+    links = list(links_in(item, line))
     for plural, inner in PLURALS.items():
         if plural in item and plural != "topics":
             relation = (
@@ -630,41 +611,6 @@ def read_lined_yaml(raw: RawFile, text: str) -> Any:  # noqa: ANN401 - any YAML 
         raise raw.unreadable(f"malformed YAML: {one_line(str(error))}") from error
 
 
-# Headings of Markdown with the lines below each, and the heading that each stands under.
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Heading:
-    """A heading, and what stands below it."""
-
-    found: re.Match[str]
-    line: int
-    """From 1."""
-    level: int
-    above: int | None
-    """Place in the outline of the nearest heading before that is of a higher level."""
-    lines: list[tuple[int, str]] = field(default_factory=list)
-    """Up to the next heading, each with its number."""
-
-
-def outline(text: str, heading: re.Pattern[str]) -> list[Heading]:
-    """The headings that match, whose level is the length of the group `marks`, in order."""
-    found: list[Heading] = []
-    open_: list[int] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        match = heading.fullmatch(line.rstrip())
-        if match:
-            level = len(match["marks"])
-            while open_ and found[open_[-1]].level >= level:
-                open_.pop()
-            above = open_[-1] if open_ else None
-            open_.append(len(found))
-            found.append(Heading(found=match, line=number, level=level, above=above))
-        elif found:
-            found[-1].lines.append((number, line))
-    return found
-
-
 # What a field of an element says, as text or as a number.
 
 
@@ -672,13 +618,15 @@ def field_text(value: object) -> str:
     """The text of a field: of a list of messages each on a line, with who said it."""
     if not isinstance(value, list):
         return str(value).strip()
-    lines = []
-    for one in value:
-        message = one if isinstance(one, dict) else {"text": one}
-        author = message.get("role") or message.get("author")
-        words = one_line(str(message.get("text") or message.get("content") or ""))
-        lines.append(f"{author}: {words}" if author else words)
-    return "\n".join(lines)
+    messages = [one if isinstance(one, dict) else {"text": one} for one in value]
+    told = (
+        (one.get("role") or one.get("author"), one.get("text") or one.get("content") or "")
+        for one in messages
+    )
+    return "\n".join(
+        f"{author}: {one_line(str(said))}" if author else one_line(str(said))
+        for author, said in told
+    )
 
 
 def number_or_text(text: str) -> Any:  # noqa: ANN401 - a number or a text

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
@@ -19,26 +20,71 @@ from clew.plugins.constitution.reading import (
     LAYERS,
     MEDIA_TYPE,
     RELATED,
+    RELATIONS,
     own_words,
 )
-from clew.text import entity_key, one_line, sentences, terms
-from clew.types import DocumentInfo, Entity, Hit, Relation, StoredChunk, provenance_dict
+from clew.ports import Embedder
+from clew.search.options import read_last
+from clew.text import (
+    STOP_WORDS,
+    entity_key,
+    key_words,
+    one_line,
+    sentences,
+    terms,
+    words,
+)
+from clew.types import Entity, Relation, StoredChunk, Vectors, provenance_dict
 
 WEIGHT_SHARE = 0.2
 """Share of the constitutional weight (priority, weight, status) in the order."""
 _STATUS_WEIGHTS = {"active": 1.0, "proposed": 0.5, "deprecated": 0.0}
-_UNKNOWN_WEIGHT = 0.5
-_PER_LAYER = 20
-"""Passages looked at for each layer."""
 _LEAST_CONFIDENCE = 0.05
 """Chains are followed as long as they are at least that sure."""
 _MOST_LINKS = 30
 """Elements of a chain, or related ones, of a hit."""
-_ASKED_LAYER = re.compile(r"\b(value|principle|goal|topic|conversation)s?\b", re.IGNORECASE)
-_ASKED_WHY = re.compile(r"\b(?:why|for what reason|in whose name|on what ground)\b", re.IGNORECASE)
-_ASKED_HOW = re.compile(
-    r"\b(?:how do we|what do we do|what is done|which actions?)\b", re.IGNORECASE
+_ASKED = (
+    (re.compile(rf"\b({'|'.join(KINDS)})s?\b", re.IGNORECASE), (), "the question says “{}”"),
+    (
+        re.compile(r"\b(?:why|for what reason|in whose name|on what ground)\b", re.IGNORECASE),
+        ("value", "principle"),
+        "“{}” asks for what lies above",
+    ),
+    (
+        re.compile(r"\b(?:how do we|what do we do|what is done|which actions?)\b", re.IGNORECASE),
+        ("goal", "principle"),
+        "“{}” asks for what is done",
+    ),
 )
+"""What of a question tells the layers that it is for, and why."""
+_STATUSES = FIELDS["status"].choices
+_ASKED_STATUS = re.compile(rf"\b(?:{'|'.join(_STATUSES)})\b", re.IGNORECASE)
+
+Passage: TypeAlias = tuple[str, StoredChunk | None]
+"""What is said of an element, and where; None: it was added by hand."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Element:
+    """An element of a constitution, whether a document describes it or prose names it."""
+
+    entity: Entity
+    fields: Mapping[str, Any]
+    passages: Sequence[Passage]
+    vectors: Vectors
+    """Of the passages."""
+
+    def statements(self) -> list[str]:
+        """Its name and the clauses of what is said of it, without lines of fields."""
+        said = [text[start:end] for text, _ in self.passages for start, end in sentences(text)]
+        return list(
+            dict.fromkeys(
+                clause
+                for one in (self.entity.name, *said)
+                if one.partition(":")[0].lower() not in self.fields
+                for clause in clauses(one)
+            )
+        )[:_MOST_CLAUSES]
 
 
 @dataclass
@@ -53,93 +99,117 @@ class Elements:
     def relations(self, entity_id: int) -> list[Relation]:
         """Those that an element has, on either side; what holds no more is left out."""
         if entity_id not in self._relations:
-            found = self.engine.store.relations([entity_id], as_of=self._moment())
+            now = self.engine.state.now()
+            moment = read_last("as_of", self.as_of, now) or now
+            found = self.engine.store.relations([entity_id], as_of=moment)
             self._relations[entity_id] = found
             ends = {end for one in found for end in (one.from_entity_id, one.to_entity_id)}
             new = [end for end in ends if end not in self.by_id]
             self.by_id.update({one.id: one for one in self.engine.store.entities(new)})
         return self._relations[entity_id]
 
-    def _moment(self) -> Any:  # noqa: ANN401 - datetime
-        from clew.search.options import read_last
+    def of(self, kinds: Iterable[str]) -> Iterator[Element]:
+        """Those of some kinds that held then: what documents describe, then what prose names."""
+        store, state = self.engine.store, self.engine.state
+        layers = [id_ for layer in LAYERS for id_ in store.entities_of_type(layer).tolist()]
+        keys = set(map(entity_key, store.entity_names(layers).values()))
+        for kind in kinds:
+            described = self.engine.entities.described(kind)
+            ids = store.resolve([entity_key(info.title) for info in described])
+            listed = store.entities_of_type(kind).tolist()
+            left = {one.id: one for one in store.entities([*ids.values(), *listed])}
+            self.by_id.update(left)
+            for info in described:
+                entity = left.pop(ids.get(entity_key(info.title), 0), None)
+                if entity and held(info.metadata, self.as_of):
+                    chunks = store.document_chunks(info.id)
+                    yield Element(
+                        entity=replace(entity, entity_type=kind),
+                        fields=info.metadata,
+                        passages=[(own_words(chunk.text), chunk) for chunk in chunks],
+                        vectors=state.vectors.vectors([chunk.id for chunk in chunks]),
+                    )
+            for entity in left.values():
+                passages = list(self._said(entity, keys)) or [(entity.name, None)]
+                texts = [f"{entity.name}. {text}" for text, _ in passages]
+                vectors = state.embedder.embed_documents(texts)
+                yield Element(entity=entity, fields={}, passages=passages, vectors=vectors)
 
-        now = self.engine.state.now()
-        return read_last("as_of", self.as_of, now) or now
+    def _said(self, entity: Entity, keys: Iterable[str]) -> Iterator[Passage]:
+        """What is said of an element: from where it is named up to where another of `keys` is.
 
-    def resolve(self, name: str) -> int | None:
-        """The id of the element of a name; it is in `by_id` from then on."""
-        ids = list(self.engine.store.resolve([entity_key(name)]).values())
-        self.by_id.update({one.id: one for one in self.engine.store.entities(ids)})
-        return ids[0] if ids else None
+        Where passages state how it hangs together, others that name it say nothing of it.
+        """
+        if entity.content:
+            yield entity.content, None
+        store, key = self.engine.store, entity_key(entity.name)
+        related = [one for one in self.relations(entity.id) if one.relation_type in RELATIONS]
+        ids = {one.chunk_id for one in related if one.chunk_id} or store.entity_chunks(entity.id)
+        read = [
+            one
+            for one in store.chunks(sorted(map(int, ids)))
+            if one.metadata.get("entity_type") not in KINDS
+        ][:_MOST]
+        said = store.sentences([chunk.id for chunk in read])
+        for chunk in read:
+            is_meant = False
+            for sentence in said[chunk.id]:
+                folded = f" {key_words(sentence)} "
+                named = [one for one in keys if f" {one} " in folded]
+                if key in named or (is_meant and not named):
+                    yield sentence, chunk
+                is_meant = key == max(named, key=folded.rfind) if named else is_meant
 
 
 def asked_layers(question: str, layer: str | None) -> tuple[tuple[str, ...], str]:
     """The layers that a question is for, and why."""
     if layer:
         return (layer,), "asked for"
-    if found := _ASKED_LAYER.search(question):
-        return (found[1].lower(),), f"the question says “{found.group()}”"
-    if found := _ASKED_WHY.search(question):
-        return ("value", "principle"), f"“{found.group()}” asks for what lies above"
-    if found := _ASKED_HOW.search(question):
-        return ("goal", "principle"), f"“{found.group()}” asks for what is done"
+    for pattern, layers, why in _ASKED:
+        if found := pattern.search(question):
+            return layers or (found[1].lower(),), why.format(found.group())
     return LAYERS, "the question names no layer"
 
 
 def found_elements(
-    engine: Engine, question: str, layers: Iterable[str], limit: int, as_of: str | None
-) -> list[tuple[Hit, float, float]]:
-    """(passage, score, weight) of each element found, best first: each once, by its best passage.
+    elements: Elements, question: str, layers: Iterable[str], limit: int, status: str | None
+) -> list[tuple[Element, int, float, float]]:
+    """(element, its nearest passage, score, cosine) of those of a status, best first.
 
-    score = (1 - `WEIGHT_SHARE`) · the search's score, of the greatest, + `WEIGHT_SHARE` · weight.
+    score = (1 - `WEIGHT_SHARE`) · cosine, of the greatest, + `WEIGHT_SHARE` · weight.
     """
-    hits: dict[str, Hit] = {}
-    for layer in layers:
-        found = engine.search(
-            question,
-            strategy="hybrid",
-            fusion="weighted",
-            alpha=0.3,
-            where=[f"entity_type={layer}"],
-            limit=_PER_LAYER,
-            as_of=as_of,
-            context=False,
-        )
-        for hit in found.hits:
-            known = hits.get(hit.chunk.document_id)
-            if known is None or known.score < hit.score:
-                hits[hit.chunk.document_id] = hit
-    top = max((hit.score for hit in hits.values()), default=0.0) or 1.0
-    scored = [
-        (hit, (1 - WEIGHT_SHARE) * hit.score / top + WEIGHT_SHARE * weight, weight)
-        for hit in hits.values()
-        for weight in [weight_of(hit.chunk.metadata)]
-        if held(hit.chunk.metadata, as_of)
+    vector = elements.engine.state.embedded(question)
+    found = [
+        (one, near := one.vectors @ vector, float(near.max()))
+        for one in elements.of(layers)
+        if status in (None, one.fields.get("status"))
     ]
-    return sorted(scored, key=lambda one: -one[1])[:limit]
+    top = max((cosine for *_, cosine in found), default=0.0)
+    scored = [
+        (
+            one,
+            int(near.argmax()),
+            (1 - WEIGHT_SHARE) * max(cosine, 0.0) / max(top, 1e-6)
+            + WEIGHT_SHARE * weight_of(one.fields),
+            cosine,
+        )
+        for one, near, cosine in found
+    ]
+    return sorted(scored, key=lambda one: -one[2])[:limit]
 
 
 def weight_of(fields: Mapping[str, Any]) -> float:
     """How much an element counts, 0 to 1: priority of ten, weight, or what its status says."""
-    if isinstance(fields.get("priority"), (int, float)):
-        return float(fields["priority"]) / 10
-    if isinstance(fields.get("weight"), (int, float)):
-        return float(fields["weight"])
-    return _STATUS_WEIGHTS.get(str(fields.get("status")), _UNKNOWN_WEIGHT)
-
-
-def current(engine: Engine, kind: str) -> list[DocumentInfo]:
-    """The documents of the elements of a kind that hold now."""
-    found = engine.documents.list([f"entity_type={kind}"])
-    return [one for one in found if held(one.metadata, None)]
+    for name, most in (("priority", 10), ("weight", 1)):
+        if isinstance(fields.get(name), (int, float)):
+            return float(fields[name]) / most
+    return _STATUS_WEIGHTS.get(str(fields.get("status")), 0.5)
 
 
 def held(fields: Mapping[str, Any], as_of: str | None) -> bool:
     """Whether an element held at a day (ISO), or holds now: older versions have an end."""
-    if as_of is None:
-        return "until" not in fields
     since, until = str(fields.get("since", "")), str(fields.get("until", "9999"))
-    return since <= as_of < until
+    return since <= as_of < until if as_of else "until" not in fields
 
 
 def chain(elements: Elements, entity_id: int, kind: str) -> dict[str, list[dict[str, Any]]]:
@@ -177,82 +247,46 @@ def _step(
             ends = (one.from_entity_id, one.to_entity_id)
             start, end = ends[::-1] if upward else ends
             sure = share * one.confidence
-            if one.relation_type != relation or start != id_ or sure < _LEAST_CONFIDENCE:
-                continue
-            if sure > reached.get(end, (0.0, ""))[0]:
+            least = max(reached.get(end, (0.0, ""))[0], _LEAST_CONFIDENCE)
+            if one.relation_type == relation and start == id_ and sure >= least:
                 name = elements.by_id[end].name
                 reached[end] = (sure, f"{name} ▸ {path}" if upward else f"{path} ▸ {name}")
     return reached
 
 
 def related(elements: Elements, entity_id: int) -> list[dict[str, Any]]:
-    """What complements it, conflicts with it, or depends on it, the strongest first."""
-    found: list[dict[str, Any]] = []
-    for one in elements.relations(entity_id):
-        if one.relation_type in RELATED:
-            other = one.to_entity_id if one.from_entity_id == entity_id else one.from_entity_id
-            found.append(
-                {
-                    "id": other,
-                    "name": elements.by_id[other].name,
-                    "entity_type": elements.by_id[other].entity_type,
-                    "kind": one.relation_type,
-                    "direction": "outbound" if one.from_entity_id == entity_id else "inbound",
-                    "strength": round(one.confidence, 4),
-                }
-            )
-    return sorted(found, key=lambda one: -one["strength"])[:_MOST_LINKS]
-
-
-def search(
-    engine: Engine,
-    question: str,
-    *,
-    layer: str | None = None,
-    limit: int = 5,
-    as_of: str | None = None,
-    budgets: Mapping[str, int],
-) -> dict[str, Any]:
-    """The elements nearest to a question, each with its chain, what it is related to, and why.
-
-    `budgets` are tokens of the parts of the context: `elements`, `hierarchy`, `related`.
+    """What complements it, conflicts with it, or depends on it, the strongest first; then its
+    siblings, which the same element defines or guides.
     """
-    layers, reason = asked_layers(question, layer)
-    elements = Elements(engine, as_of)
-    results = []
-    for hit, score, weight in found_elements(engine, question, layers, limit, as_of):
-        entity_id = elements.resolve(hit.chunk.title)
-        kind = str(hit.chunk.metadata["entity_type"])
-        if entity_id is None:
-            continue
-        results.append(
-            {
-                "id": entity_id,
-                "name": hit.chunk.title,
-                "entity_type": kind,
-                "text": own_words(hit.chunk.text),
-                "fields": {k: v for k, v in hit.chunk.metadata.items() if k in {*FIELDS, "line"}},
-                "score": round(score, 4),
-                "scores": {**{n: round(s, 4) for n, s in hit.scores.items()}, "weight": weight},
-                "chain": chain(elements, entity_id, kind),
-                "related": related(elements, entity_id),
-                "provenance": provenance_dict(hit.provenance),
-            }
+    found = [
+        (one.confidence, one.to_entity_id, one.relation_type, "outbound")
+        if one.from_entity_id == entity_id
+        else (one.confidence, one.from_entity_id, one.relation_type, "inbound")
+        for one in elements.relations(entity_id)
+        if one.relation_type in RELATED
+    ]
+    for relation in BETWEEN.values():
+        above = _step(elements, {entity_id: (1.0, "")}, relation, upward=True)
+        beside = _step(elements, above, relation, upward=False)
+        found += [(share, one, "sibling", "both") for one, (share, _) in beside.items()]
+    return [
+        {
+            "id": other,
+            "name": elements.by_id[other].name,
+            "entity_type": elements.by_id[other].entity_type,
+            "kind": kind,
+            "direction": direction,
+            "strength": round(strength, 4),
+        }
+        for strength, other, kind, direction in sorted(
+            found, key=lambda one: (one[2] == "sibling", -one[0])
         )
-    parts, left_out = _parts(engine, results, budgets)
-    notes = [f"{left_out} lines of the context did not fit into its budgets"] if left_out else []
-    return {
-        "query": question,
-        "layers": list(layers),
-        "reason": reason,
-        "results": results,
-        "context": {"parts": parts},
-        "notes": notes if results else ["no element of these layers was found"],
-    }
+        if other != entity_id
+    ][:_MOST_LINKS]
 
 
 def _parts(
-    engine: Engine, results: Sequence[Mapping[str, Any]], budgets: Mapping[str, int]
+    engine: Engine, results: Sequence[Mapping[str, Any]], budgets: Sequence[int]
 ) -> tuple[list[dict[str, Any]], int]:
     """The context part by part, each within its budget, whole lines only; and lines left out."""
 
@@ -276,149 +310,224 @@ def _parts(
         ],
     }
     parts, left_out = [], 0
-    for kind, found in lines.items():
+    for (kind, found), budget in zip(lines.items(), budgets, strict=True):
         known = list(dict.fromkeys(found))
-        kept = fitting(known, budgets[kind], count)
+        kept = fitting(known, budget, count)
         left_out += len(known) - len(kept)
         if kept:
-            tokens = sum(map(count, kept))
-            parts.append({"kind": kind, "text": "\n".join(kept), "tokens": tokens})
+            text, tokens = "\n".join(kept), sum(map(count, kept))
+            parts.append({"kind": kind, "text": text, "tokens": tokens})
     return parts, left_out
 
 
-# What a text touches of a constitution, what it may conflict with, and what was never asked.
+# What a text touches of a constitution, what it may violate, and what was never asked.
 
 
 NEAR = 0.35
 """Cosine from which on a sentence touches an element."""
+OPPOSED = 0.45
+"""Cosine from which on a clause may oppose the statement that it is nearest to. What denies is left
+out of both: texts that deny are near to each other, whatever they deny."""
+_SAME = 0.45
+"""Cosine of two words from which on one may speak of the other."""
 _WORDS = 0.5
 """Share of an element's name that a sentence has in its words, from which on it does, too."""
-_MOST_SENTENCES = 200
+_MOST_CLAUSES = 300
+"""Clauses of a text that are looked at, and of an element."""
 _MOST = 20
-"""Elements named."""
+"""Elements named; passages of prose that one is read from."""
+_PER_CLAUSE = 5
+"""Elements, the nearest to a clause, whose statements it is compared with."""
+_BREAK = re.compile(
+    r"[;:,]\s+(?!not\b)|\s+(?:and|but|because|so that|although|though|while|since|who|which"
+    r"|whose)\s+|,?\s+(?=(?:rather than|instead of|if)\s)|,\s+(?=not\s)"
+)
+# Words that deny what follows them; and those that say that what stands before them is undone.
 _DENIES = re.compile(
-    r"\b(?:not|never|no|without|skip\w*|ignor\w+|bypass\w*|avoid\w*|stop\w*|disabl\w+|hid(?:e|es|den|ing)"
-    r"|drop\w*|against|instead of|no longer|refus\w+|neglect\w*|cannot|\w{2,9}n['’]t)\b",
+    r"\b(?:not(?! only)|never|no longer(?! than)"
+    r"|no(?!\W*[:,;]|\W+(?:more|less|fewer|later|longer|earlier|sooner) than)"
+    r"|none|nobody|nothing|nowhere|neither|nor|cannot|hardly|rarely|seldom|instead of|rather than"
+    r"|against|\w{2,9}n['’]t)\b",
     re.IGNORECASE,
 )
+_UNDONE = re.compile(
+    r"\b(?:alone|on \w+ own|secret(?:ly)?|(?:thr[eo]wn?|throwing|giv\w+|gave) (?:\w+ ){0,3}away"
+    r"|(?:leav\w+|left) (?:\w+ ){0,3}out|(?:switch|turn|cut|shut)\w* (?:\w+ ){0,3}(?:off|down))\b",
+    re.IGNORECASE,
+)
+_LACKS = re.compile(r"\bwithout(?! (?:exception|fail|delay|doubt))\b", re.IGNORECASE)
+_EXEMPTS = re.compile(r"\b(?:before|until|unless|except|without)\b", re.IGNORECASE)
+_DEMANDS = re.compile(
+    rf"\b(?:no(?:t|ne|body|thing)?|never|cannot)\b.*{_EXEMPTS.pattern}", re.IGNORECASE
+)
+_SUPPOSES = re.compile(r"\?\s*$|^if\b|\b(?:would|could|might)\b", re.IGNORECASE)
+# Verbs that deny what they are said of, after the classes of Levin, "English Verb Classes and
+# Alternations" (1993): to avoid, neglect, remove, destroy, conceal, prohibit, and end.
+_UNDOES = frozenset(
+    terms(
+        "avoid bypass circumvent dodge evade shun disregard fail forget forgot forgotten forgo"
+        " ignore neglect omit overlook skip delete discard dismantle dispose drop eliminate erase"
+        " exclude purge remove withdraw withdrew withdrawn wipe destroy scrap shred conceal hide"
+        " hid hidden suppress withhold withheld ban decline deny disable forbid forbade forbidden"
+        " prevent prohibit refuse reject abandon abolish cancel cease discontinue halt quit stop"
+        " suspend terminate lack lose lost violate breach waive"
+    )
+)
+_DURATION = re.compile(
+    r"\b(?:(?P<count>\d+|[a-z]+(?:-[a-z]+)?)[ -](?P<unit>minute|hour|day|week|month|year)s?"
+    r"|(?P<word>daily|weekly|monthly|yearly|forever|for ever|for good|indefinitely|permanently))\b",
+    re.IGNORECASE,
+)
+_HOURS = {
+    **{"minute": 1 / 60, "hour": 1, "day": 24, "week": 168, "month": 720, "year": 8760},
+    **{"daily": 24, "weekly": 168, "monthly": 720, "yearly": 8760},
+}
+_NUMBERS = {"a": 1, "an": 1, "each": 1, "every": 1, "per": 1} | {
+    word: number
+    for numbers, written in (
+        (range(1, 13), "one two three four five six seven eight nine ten eleven twelve"),
+        (range(20, 101, 10), "twenty thirty forty fifty sixty seventy eighty ninety hundred"),
+    )
+    for number, word in zip(numbers, written.split(), strict=True)
+}
 
 
 def check(engine: Engine, text: str) -> dict[str, Any]:
-    """The principles and goals that a text touches, those it may conflict with, and why.
+    """The elements that a text touches, those that it may violate, and why.
 
-    Without a language model: a sentence touches what it is near to by meaning, or names. It may
-    conflict with what it denies (or affirms, where the element denies), and with what conflicts
-    with an element that it touches and does not deny.
+    Without a language model: a sentence touches what it is near to by meaning, or names. A clause
+    may violate the statement that it is nearest to, where it `opposes` it. What is declared to
+    conflict with an element that the text touches and does not violate stands in tension with it.
     """
-    said = [text[start:end] for start, end in sentences(text)][:_MOST_SENTENCES]
-    # The passages of the principles and goals that hold now.
-    infos = [*current(engine, "principle"), *current(engine, "goal")]
-    chunks = [chunk for info in infos for chunk in engine.documents.chunks(info.source)]
-    if not said or not chunks:
-        note = "the text is empty" if not said else "the store holds no principles and goals"
-        return {"touches": [], "conflicts": [], "notes": [note]}
-    vectors = engine.state.embedder.embed_documents(said)
-    own = engine.state.vectors.vectors([chunk.id for chunk in chunks])
-    cosines = vectors @ own.T
+    ranges = sentences(text)
+    said = [(text[a:b], one) for a, b in ranges for one in clauses(text[a:b])][:_MOST_CLAUSES]
     elements = Elements(engine)
-    touched: dict[str, dict[str, Any]] = {}
-    for at, chunk in enumerate(chunks):
-        near = int(np.argmax(cosines[:, at]))
-        by_words, named = max((_named(one, chunk.title), n) for n, one in enumerate(said))
-        score = max(float(cosines[near, at]), by_words if by_words >= _WORDS else 0.0)
-        sentence = said[near if float(cosines[near, at]) >= by_words else named]
-        if score >= NEAR and score > touched.get(chunk.title, {"score": 0.0})["score"]:
-            touched[chunk.title] = _touched(elements, chunk, sentence, score)
-    order = sorted(touched.values(), key=lambda one: -one["score"])[:_MOST]
-    return {"touches": order, "conflicts": _conflicts(elements, order), "notes": []}
+    found = list(elements.of(LAYERS[::-1]))
+    if not said or not found:
+        note = (
+            "the text is empty" if not said else "the store holds no values, principles and goals"
+        )
+        return {"touches": [], "conflicts": [], "tensions": [], "notes": [note]}
+    embed = engine.state.embedder.embed_documents
+    vectors = embed([_DENIES.sub(" ", clause) for _, clause in said])
+    closeness = np.stack([(vectors @ one.vectors.T).max(axis=1) for one in found], axis=1)
+    near = np.unique(np.argsort(-closeness, axis=1)[:, :_PER_CLAUSE])
+    stated = [(at, one) for at in near.tolist() for one in found[at].statements()]
+    cosines = vectors @ embed([_DENIES.sub(" ", one) for _, one in stated]).T
+    violated: dict[int, dict[str, Any]] = {}
+    for (sentence, clause), row in zip(said, cosines, strict=True):
+        at, statement = stated[int(row.argmax())]
+        why = opposes(clause, statement) if row.max() >= OPPOSED else ""
+        if (
+            why
+            and not _SUPPOSES.search(clause + sentence[-1])
+            and _speaks_of(engine.state.embedder, clause, statement)
+            and _speaks_of(engine.state.embedder, statement, clause)
+        ):
+            told = f"“{one_line(sentence)}” {why} “{one_line(statement)}” ({row.max():.2f})"
+            violated.setdefault(at, {**_short(found[at].entity), "why": told})
+    touches = []
+    for at in near.tolist():
+        entity = found[at].entity
+        own = cosines[:, [of == at for of, _ in stated]].max(axis=1)
+        named = np.array([_named(clause, entity.name) for _, clause in said])
+        close = np.maximum(own, np.where(named >= _WORDS, named, 0.0))
+        if close.max() >= NEAR or at in violated:
+            chunk = found[at].passages[0][1]
+            touches.append(
+                {
+                    **_short(entity),
+                    "score": round(float(close.max()), 4),
+                    "weight": weight_of(found[at].fields),
+                    "sentence": one_line(said[int(close.argmax())][0]),
+                    "opposed": at in violated,
+                    "chain": chain(elements, entity.id, entity.entity_type),
+                    "source": chunk.source if chunk else "",
+                }
+            )
+    touches = sorted(touches, key=lambda one: (not one["opposed"], -one["score"]))[:_MOST]
+    tensions = {
+        other["id"]: {
+            **_short(elements.by_id[other["id"]]),
+            "why": f"the text touches {one['name']!r} (“{one['sentence']}”), which conflicts with"
+            f" it (strength {other['strength']:.2f})",
+        }
+        for one in reversed(touches)
+        if not one["opposed"]
+        for other in related(elements, one["id"])
+        if other["kind"] == "conflicts"
+    }
+    return {
+        "touches": touches,
+        "conflicts": list(violated.values()),
+        "tensions": list(tensions.values()),
+        "notes": [],
+    }
+
+
+def clauses(sentence: str) -> list[str]:
+    """The clauses of a sentence, as conjunctions and punctuation part them; no single words."""
+    return [one.strip() for one in _BREAK.split(sentence) if len(terms(one)) > 1] or [sentence]
+
+
+def opposes(clause: str, statement: str) -> str:
+    """How a clause opposes a statement that it is near to; empty where it does not.
+
+    One denies what the other affirms: an even number of negations affirms. “No … before …” demands
+    what it exempts. Or both affirm, and the clause takes longer (or less than “at least” so long).
+    """
+    demands = _DEMANDS.search(statement)
+    exempts = (_EXEMPTS if demands else _LACKS).search(clause)
+    if (_denials(clause) + bool(exempts) - _denials(statement) - bool(demands)) % 2:
+        return "opposes"
+    given, limit = _duration(clause), _duration(statement)
+    is_beyond = given < limit if "at least" in statement.lower() else given > limit
+    return "goes beyond" if given and limit and is_beyond else ""
+
+
+def _speaks_of(embedder: Embedder, one: str, other: str) -> bool:
+    """Whether a text has a word near to the first that another denies, or denies something, too.
+
+    “We had no rain” does not oppose “Mow the lawn”, though it denies and the latter affirms.
+    """
+    found = _DENIES.search(other) or _LACKS.search(other)
+    denied = _content_words(other[found.end() :])[:1] if found else []
+    said = _content_words(one)
+    if not denied or not said or _DENIES.search(one) or _LACKS.search(one):
+        return True
+    vectors = embedder.embed_documents([*denied, *said])
+    return bool((vectors[1:] @ vectors[0]).max() >= _SAME)
+
+
+def _content_words(text: str) -> list[str]:
+    """The words of a text that are more than its grammar."""
+    return [word for word in words(text) if word not in STOP_WORDS]
+
+
+def _denials(clause: str) -> int:
+    """How many words and verbs of a clause deny."""
+    rest, denying = _DENIES.subn(" ", clause)
+    rest, undone = _UNDONE.subn(" ", rest)
+    return denying + undone + len([one for one in terms(rest) if one in _UNDOES])
+
+
+def _duration(clause: str) -> float:
+    """Hours that a clause speaks of first; 0 where it speaks of none."""
+    for found in _DURATION.finditer(clause.lower()):
+        parts = (found["count"] or "one").split("-")
+        if number := sum(int(n) if n.isdecimal() else _NUMBERS.get(n, 0) for n in parts):
+            return number * _HOURS.get(found["unit"] or found["word"], inf)
+    return 0.0
 
 
 def _named(sentence: str, name: str) -> float:
     """The share of a name's words that a sentence has."""
-    words = set(terms(name))
-    return len(words & set(terms(sentence))) / len(words) if words else 0.0
+    own = set(terms(name))
+    return len(own & set(terms(sentence))) / max(len(own), 1)
 
 
-def _touched(elements: Elements, chunk: StoredChunk, sentence: str, score: float) -> dict[str, Any]:
-    entity_id = elements.resolve(chunk.title) or 0
-    kind = str(chunk.metadata["entity_type"])
-    denial, own = _DENIES.search(sentence), own_words(chunk.text)
-    stated = [chunk.title, *(own[start:end] for start, end in sentences(own))]
-    meant = max(stated, key=lambda one: _named(sentence, one))
-    opposed = (denial is None) != (_DENIES.search(meant) is None)
-    return {
-        "id": entity_id,
-        "name": chunk.title,
-        "entity_type": kind,
-        "score": round(score, 4),
-        "weight": weight_of(chunk.metadata),
-        "sentence": one_line(sentence),
-        "denies": denial.group() if denial and opposed else "",
-        "opposed": opposed,
-        "chain": chain(elements, entity_id, kind) if entity_id else {},
-        "source": chunk.source,
-    }
-
-
-def _conflicts(elements: Elements, touched: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for one in touched:
-        if one["opposed"]:
-            said = f"says “{one['denies']}”" if one["denies"] else "affirms what the element denies"
-            why = f"“{one['sentence']}” is near to it ({one['score']:.2f}) and {said}"
-            found[one["name"]] = {**_short(one), "why": why}
-            continue
-        for other in related(elements, one["id"]):
-            if other["kind"] == "conflicts" and other["name"] not in found:
-                why = (
-                    f"the text touches {one['name']!r} (“{one['sentence']}”), which conflicts"
-                    f" with it (strength {other['strength']:.2f})"
-                )
-                found[other["name"]] = {**_short(other), "why": why}
-    return list(found.values())
-
-
-def _short(one: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: one[name] for name in ("id", "name", "entity_type")}
-
-
-def record(engine: Engine, text: str, title: str) -> dict[str, Any]:
-    """`check`, kept as a conversation that references what it touches; asked again, replaced."""
-    found = check(engine, text)
-    links = [
-        f"- references: {one['name']} [{min(one['score'], 1.0):.2f}]" for one in found["touches"]
-    ]
-    body = "\n".join([text.strip(), "", "Relations:", *links]) if links else text.strip()
-    engine.add(
-        body,
-        source=f"conversation:{title}",
-        title=title,
-        media_type=MEDIA_TYPE,
-        metadata={"entity_type": "conversation", "time": engine.state.now().isoformat()},
-    )
-    return {**found, "conversation": title}
-
-
-def coverage(engine: Engine) -> dict[str, Any]:
-    """By layer: how many elements conversations reference, and those that none ever did."""
-    elements = Elements(engine)
-    layers: list[dict[str, Any]] = []
-    for layer in LAYERS:
-        infos = current(engine, layer)
-        never = []
-        for info in infos:
-            entity_id = elements.resolve(info.title)
-            is_referenced = entity_id is not None and any(
-                (one.relation_type == "references" and one.to_entity_id == entity_id)
-                or (one.relation_type == "discussed_in" and one.from_entity_id == entity_id)
-                for one in elements.relations(entity_id)
-            )
-            if not is_referenced:
-                never.append(info.title)
-        layers.append({"layer": layer, "elements": len(infos), "never": never})
-    total = sum(one["elements"] for one in layers)
-    missing = sum(len(one["never"]) for one in layers)
-    return {"layers": layers, "coverage": round(1 - missing / total, 4) if total else 0.0}
+def _short(one: Entity) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in ("id", "name", "entity_type")}
 
 
 # What an assistant may ask of a constitution.
@@ -445,6 +554,11 @@ def constitution_search(
         "As it stood at the end of that day, such as 2024-05-31.",
         Limits(max_length=10),
     ] = None,
+    status: Annotated[
+        str | None,
+        f"Goals of that status alone: {', '.join(_STATUSES)}; else the one that the query names.",
+        Limits(choices=_STATUSES),
+    ] = None,
     element_tokens: Annotated[
         int, "Tokens of the elements in the context; ", between(0, 100_000)
     ] = 1500,
@@ -452,22 +566,49 @@ def constitution_search(
     related_tokens: Annotated[int, "Tokens of what is related; ", between(0, 100_000)] = 1000,
 ) -> Result:
     """Values, principles and goals by meaning, each with its chain value ▸ principle ▸ goal, the
-    confidence along it, and what complements it or conflicts with it.
+    confidence along it, what complements it or conflicts with it, and its siblings.
     """
-    budgets = {
-        "elements": element_tokens,
-        "hierarchy": hierarchy_tokens,
-        "related": related_tokens,
+    layers, reason = asked_layers(query, layer)
+    if layers == ("goal",) and (named := _ASKED_STATUS.search(query)):
+        status = status or named.group().lower()
+    elements = Elements(call.engine, as_of)
+    results = []
+    for one, place, score, cosine in found_elements(elements, query, layers, limit, status):
+        text, chunk = one.passages[place]
+        origin = call.engine.store.provenance([chunk.id])[chunk.id] if chunk else None
+        results.append(
+            {
+                **_short(one.entity),
+                "text": text,
+                "fields": {k: v for k, v in one.fields.items() if k in {*FIELDS, "line"}},
+                "score": round(score, 4),
+                "scores": {"vector": round(cosine, 4), "weight": weight_of(one.fields)},
+                "chain": chain(elements, one.entity.id, one.entity.entity_type),
+                "related": related(elements, one.entity.id),
+                "provenance": provenance_dict(origin) if origin else {},
+            }
+        )
+    budgets = (element_tokens, hierarchy_tokens, related_tokens)
+    parts, left_out = _parts(call.engine, results, budgets)
+    notes = [f"{left_out} lines of the context did not fit into its budgets"] if left_out else []
+    return {
+        "query": query,
+        "layers": list(layers),
+        "reason": reason,
+        "results": results,
+        "context": {"parts": parts},
+        "notes": notes if results else ["no element of these layers was found"],
     }
-    return search(call.engine, query, layer=layer, limit=limit, as_of=as_of, budgets=budgets)
 
 
 @operation(
     "Check a text against a constitution",
-    shape(touches="array", conflicts="array", notes="array"),
+    shape(touches="array", conflicts="array", tensions="array", notes="array"),
 )
 def constitution_check(call: Call, text: Said) -> Result:
-    """The principles and goals that a text touches, those that it may conflict with, and why."""
+    """The values, principles and goals that a text touches, those that it may violate, and why; and
+    what is declared to be in tension with what it follows.
+    """
     return check(call.engine, text)
 
 
@@ -487,13 +628,37 @@ def constitution_record(
     ],
 ) -> Result:
     """constitution_check, and the text kept as a conversation that references what it touches."""
-    return record(call.engine, text, title)
+    found = check(call.engine, text)
+    links = [
+        f"- references: {one['name']} [{min(one['score'], 1.0):.2f}]" for one in found["touches"]
+    ]
+    call.engine.add(
+        "\n".join([text.strip(), *(["", "Relations:", *links] if links else [])]),
+        source=f"conversation:{title}",
+        title=title,
+        media_type=MEDIA_TYPE,
+        metadata={"entity_type": "conversation", "time": call.engine.state.now().isoformat()},
+    )
+    return {**found, "conversation": title}
 
 
 @operation("Coverage of a constitution", shape(layers="array", coverage="number"))
 def constitution_coverage(call: Call) -> Result:
     """Which values, principles and goals no conversation ever referenced."""
-    return coverage(call.engine)
+    elements = Elements(call.engine)
+    layers, total, missing = [], 0, 0
+    for layer in LAYERS:
+        found = {one.entity.id: one.entity.name for one in elements.of([layer])}
+        referenced = {
+            one.to_entity_id if one.relation_type == "references" else one.from_entity_id
+            for id_ in found
+            for one in elements.relations(id_)
+            if one.relation_type in ("references", "discussed_in")
+        }
+        never = [name for id_, name in found.items() if id_ not in referenced]
+        layers.append({"layer": layer, "elements": len(found), "never": never})
+        total, missing = total + len(found), missing + len(never)
+    return {"layers": layers, "coverage": round(1 - missing / total, 4) if total else 0.0}
 
 
 TOOLS = (constitution_search, constitution_check, constitution_record, constitution_coverage)
