@@ -317,7 +317,8 @@ Formats are `mcp`, `openai` (chat completions), `openai-strict`, `openai-respons
 `anthropic`. A result
 carries `success`; one that failed says what was given, what is allowed and what to do next. Null
 stands for a parameter's default. `core` is what a server offers unless told otherwise, `full` is
-everything. The tools of plugins and packs come with `full`, too ([plugins](plugins.md))."""
+everything. The tools of plugins come with `full`, those of enabled packs with both
+([plugins](plugins.md))."""
 
 MEMORY_INTRODUCTION = """\
 Assistants rely on the names of the reference memory server. These tools, counted apart from those

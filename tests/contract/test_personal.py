@@ -80,8 +80,14 @@ def test_an_attendee_a_contact_a_sender_and_a_name_in_a_note_are_one(store: Clew
     assert {"text/calendar", "text/vcard", "message/rfc822", "text/markdown"} <= kinds
 
 
-@pytest.mark.parametrize("query", ["maria", "Mari", "maria.lopez@acme.example", "Lopez Maria"])
-def test_contacts_are_found_by_any_of_their_names_with_their_meetings(
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("maria", "Mari", "maria.lopez@acme.example", "Lopez Maria"),
+        *("the manager of accounts at Acme", "whom we met at the fair for packaging"),
+    ],
+)
+def test_contacts_are_found_by_name_work_and_organisation_with_their_meetings(
     store: Clew, query: str
 ) -> None:
     first = call(store, "contacts_search", query=query)["people"][0]

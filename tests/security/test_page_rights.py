@@ -127,7 +127,7 @@ def told(engine: Clew, name: str) -> str:
         "entity_ids": ([engine.entities.get(one).id for one in PEOPLE],),
     }
     tool = TOOL_NAMES[name]
-    box = make_toolbox(engine, [tool], packs=False)
+    box = make_toolbox(engine, [tool], further=None)
     wanted = [p.name for p in tool.parameters if p.name in values and name != "list_communities"]
     ways = product(*(values[one] for one in wanted))
     asked = [dict(zip(wanted, way, strict=True)) for way in ways]

@@ -42,8 +42,7 @@ def offered(folder: Path, profile: str, namespace: str, caller: Caller | None = 
     """Names of the tools of the pack that a server of that folder offers."""
     settings = settings_for(folder, profile=profile)
     with engine_in(folder) as first, closing(Engines(settings, OPERATIONS, first)) as engines:
-        many = engines.offered(namespace, caller or Caller())
-        return {tool.name for tool in (many if engines.with_packs else engines.tools)} & NAMES
+        return {tool.name for tool in engines.offered(namespace, caller or Caller())} & NAMES
 
 
 def test_tools_of_a_pack_are_offered_where_it_is_enabled(tmp_path: Path) -> None:
@@ -53,8 +52,9 @@ def test_tools_of_a_pack_are_offered_where_it_is_enabled(tmp_path: Path) -> None
             if namespace == "default":
                 engine.packs.enable("personal")
 
-    ways = (("full", "default"), ("full", "mills"), ("full", "nowhere"), ("core", "default"))
-    assert [offered(tmp_path, *way) for way in ways] == [NAMES, set(), set(), set()]
+    ways = (("full", "default"), ("core", "default"), ("full", "mills"), ("core", "nowhere"))
+    assert [offered(tmp_path, *way) for way in ways] == [NAMES, NAMES, set(), set()]
+    assert offered(tmp_path, "memory", "default") == set()
     assert not (tmp_path / "nowhere").exists()
     reader = Caller(scopes=frozenset({"read"}))
     assert offered(tmp_path, "full", "default", reader) == NAMES - {"tasks_update"}

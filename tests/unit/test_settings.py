@@ -32,6 +32,7 @@ from clew.settings import (
 )
 from clew.settings.groups import SettingsGroup
 from clew.settings.light import light_settings
+from clew.settings.place import zone_of
 from clew.testing.fakes import HashEmbedder
 from clew.types import Period
 
@@ -183,11 +184,14 @@ def test_light_settings_say_what_the_settings_say(store: str | None, namespace: 
 def test_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_STORE", "there")
     monkeypatch.setenv("clew_namespace", "team")
+    monkeypatch.setenv("TZ", ":Asia/Kolkata")
 
     light = light_settings(store=None, namespace=None)
 
     assert not isinstance(light, Settings)
+
     assert (light.store, light.namespace) == (Path("there"), "team")
+    assert zone_of(light.search.time_zone).key == "Asia/Kolkata"
     assert light_settings(store="here", namespace=None).store == Path("here")
 
 
@@ -196,8 +200,8 @@ def test_whatever_else_is_set_the_settings_proper_read(monkeypatch: pytest.Monke
     assert light_settings(store=None, namespace=None).search.limit == 3
 
     monkeypatch.delenv("CLEW_SEARCH__LIMIT")
-    Path("clew.toml").write_text("[search]\nlimit = 4\n", encoding="utf-8")
-    assert light_settings(store=None, namespace=None).search.limit == 4
+    Path("clew.toml").write_text("[search]\ntime_zone = 'Asia/Tokyo'\n", encoding="utf-8")
+    assert light_settings(store=None, namespace=None).read.time_zone == "Asia/Tokyo"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from contextlib import suppress
 from datetime import date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
-from zoneinfo import ZoneInfo
 
 from clew.derived_files import is_outdated
 from clew.errors import InputError, ModelError, StoreBusyError, StoreError, StoreUnavailableError
@@ -32,6 +31,7 @@ from clew.ports import (
 )
 from clew.search.ranker import Ranker, shipped
 from clew.search.session import Preferences, RecentlyUsed, keeps_snapshot
+from clew.settings.place import zone_of
 from clew.stores.backend import Progress as Progress
 from clew.stores.communities import Communities
 from clew.stores.sqlite.connection import Database
@@ -476,7 +476,7 @@ class EngineState:
 
     def now(self) -> datetime:
         """This moment, in the zone of the settings."""
-        return datetime.now(ZoneInfo(self.settings.search.time_zone))
+        return datetime.now(zone_of(self.settings.search.time_zone))
 
 
 def _value(kind: FieldKind, value: object) -> object:

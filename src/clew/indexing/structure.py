@@ -34,7 +34,7 @@ from clew.indexing.outline import (
     listed_names,
     title_from_name,
 )
-from clew.indexing.reading.common import UNKNOWN, media_type_of
+from clew.indexing.reading.common import TYPE, UNKNOWN, media_type_of
 from clew.indexing.relations.patterns import CONCEPT, IS_A, concept_of
 from clew.languages import read_patterns, read_word_lists, word_list
 from clew.text import STOP_WORDS, entity_key
@@ -278,7 +278,8 @@ _SERIES = ("pep", "rfc", "bip", "eip", "xep", "jep", "dep")
 @structure(most=_MOST)
 def fields(document: Document) -> Iterator[Statement]:
     """What the metadata says of what the document is about."""
-    if document.media_type == "message/rfc822":  # its header says who wrote it: see `people`
+    # A header says who wrote it: see `people`; who is described was written or published by nobody.
+    if document.media_type == "message/rfc822" or document.metadata.get(TYPE) == "person":
         return
     series = next((s for s in _SERIES if str(document.metadata.get(s, "")).isdecimal()), "")
     for name, given in document.metadata.items():

@@ -286,8 +286,6 @@ class Engines:
         self.settings = settings
         self.tools = tuple(tool for tool in tools if settings.serve.profile in tool.profiles)
         """Those of the profile that is served."""
-        self.with_packs = settings.serve.profile == "full"
-        """Whether the tools of packs are served, too."""
         self._limiters: WeakValueDictionary[str, anyio.CapacityLimiter] = WeakValueDictionary()
         self._first = first
         self._limit = limit
@@ -420,7 +418,7 @@ class Engines:
         engine.searching.collection = self._searching
         jobs = make_runner(engine)
         jobs.start()
-        toolbox = make_toolbox(engine, self.tools, jobs, packs=self.with_packs)
+        toolbox = make_toolbox(engine, self.tools, jobs, further=self.settings.serve.profile)
         return Opened(engine, toolbox, jobs)
 
     @contextmanager

@@ -58,7 +58,6 @@ from clew.mcp.auth import (
 )
 from clew.mcp.calls import Engines, RequestContext, RequestContexts, RequestScope
 from clew.operations.spec import Tool, mcp_definition
-from clew.operations.toolbox import may_call
 from clew.text import one_line, quoted, text_digest, whole_number
 from clew.types import DocumentInfo, Entity, Relation
 
@@ -593,8 +592,6 @@ class ClewServer(MCPServer[None]):
     async def _offered(self) -> list[Tool]:
         """The tools that the caller may use, those of the namespace's packs among them."""
         scope, engines = self.requests.scope, self._engines
-        if not engines.with_packs:
-            return [tool for tool in engines.tools if may_call(scope.caller, tool)]
         return await self.requests.look_up(partial(engines.offered, scope.namespace, scope.caller))
 
     async def call_tool(

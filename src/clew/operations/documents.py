@@ -395,7 +395,7 @@ def _collection(engine: Engine, namespace: str) -> Result:
             "split": split.strategy,
             "chunk_tokens": split.chunk_tokens,
             "section_tokens": split.section_tokens,
-            "time_zone": engine.settings.search.time_zone,
+            "time_zone": str(engine.state.now().tzinfo),
         },
     }
 

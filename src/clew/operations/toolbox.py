@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from clew.operations import (
 )
 from clew.operations.budget import shortened
 from clew.operations.spec import (
+    CORE,
     Arguments,
     Call,
     Caller,
@@ -262,23 +263,31 @@ OPERATIONS: tuple[Tool, ...] = (
 """Those for people, too; a `Toolbox` picks the ones of its own."""
 
 
-def further_tools(engine: Engine | None = None) -> list[Tool]:
-    """The tools of plugins, and of the packs that an engine's store has enabled.
+def further_tools(engine: Engine | None = None, profile: ToolProfile = "full") -> list[Tool]:
+    """The tools of a profile of plugins, and of the packs that an engine's store has enabled.
 
-    Raises `InputError` for what is no tool, and for a name that another tool has.
+    Who enables a pack wants its tools: they are those of `core`, too. Raises `InputError` for what
+    is no tool, and for a name that another tool has.
     """
     from clew.hookspecs import listed
 
     found: dict[str, Tool] = {}
     packs = engine.state.packs.packs if engine else ()
-    given = [(f"the pack {pack.name!r}", tool) for pack in packs for tool in pack.tools()]
+    given = [
+        (
+            f"the pack {pack.name!r}",
+            replace(tool, profiles=CORE) if isinstance(tool, Tool) else tool,
+        )
+        for pack in packs
+        for tool in pack.tools()
+    ]
     for giver, tool in (*given, *(("a plugin", tool) for tool in listed("tools"))):
         if not isinstance(tool, Tool):
             raise InputError(f"{giver} gives {tool!r:.80} as a tool, not a Tool")
         if tool.name in found or any(tool.name == known.name for known in OPERATIONS):
             raise InputError(f"{giver} gives a tool {tool.name!r} anew; rename it")
         found[tool.name] = tool
-    return list(found.values())
+    return [tool for tool in found.values() if profile in tool.profiles]
 
 
 def make_toolbox(
@@ -286,11 +295,11 @@ def make_toolbox(
     tools: Sequence[Tool] = OPERATIONS,
     jobs: JobRunner | None = None,
     *,
-    packs: bool = True,
+    further: ToolProfile | None = "full",
 ) -> Toolbox:
     """Tools on one engine, with its audit log and with its jobs, or with a runner given.
 
-    With `packs`, those of plugins and of the packs that are enabled come with them.
+    Of the profile `further`, those of plugins and of the packs that are enabled come with them.
     """
     from clew.jobs import make_runner
     from clew.stores.sqlite.journal import SqliteAudit
@@ -302,7 +311,7 @@ def make_toolbox(
         services={"jobs": jobs or make_runner(engine)},
         audit=audit_to(SqliteAudit(engine.state.journal)),
         known=OPERATIONS,
-        further=partial(further_tools, engine) if packs else None,
+        further=partial(further_tools, engine, further) if further else None,
     )
 
 

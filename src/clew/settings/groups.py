@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -25,7 +25,7 @@ from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from clew.errors import keep_secret
-from clew.settings.place import NAMESPACE
+from clew.settings.place import NAMESPACE, zone_of
 from clew.types import Fusion, Right, ToolProfile
 
 
@@ -105,6 +105,9 @@ class Named:
         return name
 
 
+TimeZone = Annotated[str, AfterValidator(lambda name: zone_of(name) and name)]
+
+
 # Settings of reading, splitting, embedding and linking.
 
 
@@ -119,6 +122,10 @@ class ReadSettings(SettingsGroup):
     )
     hidden: bool = Field(default=False, description="Read hidden files and folders, too.")
     git_ignored: bool = Field(default=False, description="Read what .gitignore leaves out, too.")
+    time_zone: TimeZone = Field(
+        default="",
+        description="Where the texts of calendars tell times; empty: that of search.time_zone.",
+    )
 
 
 class LimitSettings(SettingsGroup):
@@ -442,8 +449,10 @@ class SearchSettings(SettingsGroup):
     max_tokens: int = Field(
         default=4000, ge=64, le=1_000_000, description="Tokens of the assembled context, at most."
     )
-    time_zone: str = Field(
-        default="UTC", description="Where “today” and “last week” are meant, such as Europe/Paris."
+    time_zone: TimeZone = Field(
+        default="",
+        description="Where “today” and “last week” are meant and times are told, such as"
+        " Europe/Paris; empty: the zone of the machine.",
     )
     max_hops: int = Field(default=2, ge=1, le=5, description="Steps from entity to entity.")
     fusion: Fusion = Field(
@@ -485,17 +494,6 @@ class SearchSettings(SettingsGroup):
         description="Whether the whole graph is kept in memory to walk over (about 3 kB a passage),"
         " or each question reads what is near from the store; `auto`: up to two million passages.",
     )
-
-    @field_validator("time_zone")
-    @classmethod
-    def _zone_exists(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(
-                "expected a zone of the IANA database, such as Europe/Paris"
-            ) from error
-        return name
 
 
 class RerankSettings(SettingsGroup):

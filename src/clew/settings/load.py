@@ -7,9 +7,9 @@ import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, Self, get_origin
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from clew.errors import SettingsError
 from clew.settings.groups import (
@@ -84,6 +84,13 @@ class Settings(StorePlace, SettingsGroup):
     access: AccessSettings = AccessSettings()
     serve: ServeSettings = ServeSettings()
     quota: QuotaSettings = QuotaSettings()
+
+    @model_validator(mode="after")
+    def _texts_tell_the_same_time(self) -> Self:
+        if self.search.time_zone and not self.read.time_zone:
+            read = self.read.model_copy(update={"time_zone": self.search.time_zone})
+            object.__setattr__(self, "read", read)
+        return self
 
 
 def load_settings(**given: object) -> Settings:

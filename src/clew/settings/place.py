@@ -1,11 +1,14 @@
-"""Where an engine's store and what belongs to it are, as the settings say."""
+"""Where an engine's store and what belongs to it are, and its zone of time, as settings say."""
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 SETTINGS_FILE = "clew.toml"
 """In the working directory."""
@@ -47,3 +50,12 @@ class StorePlace:
         name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{self.store.partition('://')[2]}/").strip("-")
         place = f"{name}-{self.neo4j.database}-{zlib.crc32(self.store.encode()):08x}"
         return (self.neo4j.local or user_cache_path("clew") / "servers").expanduser() / place
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The zone of that name; for an empty one the machine's, or UTC where it says none."""
+    here = os.environ.get("TZ", ""), os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
+    for one in (name,) if name else (*here, "UTC"):
+        with suppress(ZoneInfoNotFoundError, ValueError, OSError):
+            return ZoneInfo(one.lstrip(":"))
+    raise ValueError("expected a zone of the IANA database, such as Europe/Paris")

@@ -369,7 +369,7 @@ class PageRequest:
         """What a tool answers, with its rights, checks and audit row; raises `ClewError`."""
         self.need(tool)
         assert self.opened is not None
-        toolbox = make_toolbox(self.engine, tools, self.opened.jobs, packs=False)
+        toolbox = make_toolbox(self.engine, tools, self.opened.jobs, further=None)
         outcome = toolbox.call(tool, arguments, caller=self.scope.caller)
         if outcome.error is None:
             return outcome.content

@@ -21,6 +21,7 @@ from clew.cli.output import print_table, shown_source, write_json, write_line
 from clew.engine import Engine
 from clew.errors import EMPTY, InputError, MissingExtraError, NotFoundError
 from clew.hookspecs import Pack
+from clew.packs import available, load
 from clew.settings import ReadSettings, Settings
 from clew.text import counted, one_line, whole_number
 from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped, source_path
@@ -199,7 +200,8 @@ def print_report(report: IndexReport) -> None:
     for pack, files in sorted(report.for_packs.items()):
         note(
             f"{counted(files, 'file is', 'files are')} of a format that the pack {pack} is for:"
-            f" clew index … --pack {pack}"
+            f" `clew index … --pack {pack}` enables it for this store, its tools included."
+            f" {load(pack, ()).description}"
         )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
@@ -379,7 +381,6 @@ def pack(
     ] = False,
 ) -> None:
     """List what domains add to a store (types, formats, tools), enable it, or take it back."""
-    from clew.packs import available, load
     from clew.wiring import store_exists
 
     if enable + disable + test > (name is not None):

@@ -45,16 +45,16 @@ def tools(
 ) -> None:
     """Print the definitions of the tools for assistants, as a vendor's client takes them.
 
-    With `--profile full`, those of the store's packs among them.
+    Those of the packs that the store has enabled are among them.
     """
     import clew
     from clew.wiring import store_exists
 
     chosen: list[Tool] = [tool for tool in OPERATIONS if profile in tool.profiles]
     settings = clew.load_settings(store=common.store, namespace=common.namespace)
-    if profile == "full" and store_exists(settings):
+    if store_exists(settings):
         with common.open() as engine:
-            chosen += further_tools(engine)
+            chosen += further_tools(engine, profile)
     write_json(definitions(chosen, format))
 
 

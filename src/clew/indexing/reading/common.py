@@ -592,6 +592,21 @@ class Person(NamedTuple):
     """In lower case."""
 
 
+def person(name: str, address: str) -> Person:
+    """Somebody as a header or a calendar names them: "Lopez, Maria" is Maria Lopez."""
+    name = one_line(clean_text(name)).strip("'\" ")
+    name = re.sub(r" \(?via [^()]*\)?$", "", name)
+    address = one_line(clean_text(address)).casefold().removeprefix("mailto:")
+    family, comma, given = name.partition(", ")
+    if comma and "," not in given and " " not in family:
+        name = f"{given} {family}"
+    if "@" in name:
+        name = ""
+    if "@" not in address or " " in address:
+        name, address = name or address, ""
+    return Person(name, address)
+
+
 def flat(found: Iterable[Person]) -> list[str]:
     """Names and addresses as one list, each address after its name: what filters compare with."""
     return [part for person in found for part in person if part]

@@ -18,7 +18,7 @@ from email.utils import getaddresses, parsedate_to_datetime
 from typing import Literal, NamedTuple, cast
 
 from clew.errors import UnreadableError
-from clew.indexing.reading.common import Person, RawFile, check_limit, clean_text, decode
+from clew.indexing.reading.common import Person, RawFile, check_limit, clean_text, decode, person
 from clew.indexing.reading.html import html_document
 from clew.text import one_line
 from clew.times import in_utc
@@ -90,22 +90,8 @@ def people(value: str) -> list[Person]:
         with suppress(Exception):
             given = default.header_factory("to", value[:_LONGEST_MALFORMED]).addresses
             found = [(one.display_name or "", one.addr_spec) for one in given]
-    people = (_person(name, address) for name, address in found)
+    people = (person(name, address) for name, address in found)
     return list(dict.fromkeys(one for one in people if one.name or one.address))
-
-
-def _person(name: str, address: str) -> Person:
-    name = one_line(clean_text(name)).strip("'\" ")
-    name = re.sub(r" \(?via [^()]*\)?$", "", name)
-    address = one_line(clean_text(address)).casefold()
-    family, comma, given = name.partition(", ")
-    if comma and "," not in given and " " not in family:
-        name = f"{given} {family}"
-    if "@" in name:
-        name = ""
-    if "@" not in address or " " in address:
-        name, address = name or address, ""
-    return Person(name, address)
 
 
 def message_ids(value: str) -> list[str]:

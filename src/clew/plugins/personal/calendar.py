@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import MAXYEAR, UTC, date, datetime, timedelta, tzinfo
+from datetime import MAXYEAR, date, datetime, timedelta, tzinfo
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo, available_timezones
 
 from clew.indexing.reading.common import (
@@ -27,7 +27,7 @@ from clew.plugins.personal.contacts import (
     fitting,
     name_of,
     parsed,
-    person,
+    person_of,
     read_blocks,
 )
 from clew.plugins.personal.recurrence import (
@@ -38,8 +38,9 @@ from clew.plugins.personal.recurrence import (
     rule_parts,
     without_until,
 )
+from clew.settings.place import zone_of
 from clew.text import text_digest
-from clew.times import to_date
+from clew.times import in_utc, to_date
 from clew.types import Document
 
 MEDIA_TYPE = "text/calendar"
@@ -81,11 +82,11 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
     end = ends(component, start)
     title = " ".join(str(component.get("SUMMARY", "")).split()) or "(untitled event)"
     people = [
-        person(one)
+        person_of(one)
         for one in all_of(component, "ATTENDEE")
         if str(one.params.get("PARTSTAT", "")).upper() != "DECLINED"
     ]
-    organiser = [person(one) for one in all_of(component, "ORGANIZER")[:1]]
+    organiser = [person_of(one) for one in all_of(component, "ORGANIZER")[:1]]
     again = as_text(component["RECURRENCE-ID"].dt) if "RECURRENCE-ID" in component else ""
     found = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
     fields = {
@@ -107,14 +108,8 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
             often = f"every {unit}" if interval == "1" else f"every {interval} {unit}s"
             said.append(often if unit else "repeated")
         every = f", {' and '.join(said)}"
-    # Such as "Friday 1 March 2024, 09:00 to 10:00", in the time of its own place.
-    said_when = f"{start:%A} {start.day} {start:%B} {start.year}"
-    if isinstance(start, datetime):
-        said_when += f", {start:%H:%M}" + (f" to {end:%H:%M}" if end > start else "")
-    elif (last := end - timedelta(days=1)) > start:
-        said_when += f" to {last:%A} {last.day} {last:%B} {last.year}"
     told = {
-        "When: ": f"{said_when}{every}",
+        "When: ": f"{_told(start, end, zone_of(raw.settings.time_zone))}{every}",
         "at ": fields["place"],
         "organised by ": ", ".join(map(name_of, organiser)),
         "with ": ", ".join(map(name_of, people)),
@@ -133,6 +128,27 @@ def _event(raw: RawFile, component: Component, changes: Changes) -> Document:
         fields=fields,
         date=as_text(start),
     )
+
+
+def _told(start: date, end: date, home: tzinfo) -> str:
+    """Such as "Friday 1 March 2024, 09:00 to 10:00 CET", and beside it the time of its own place.
+
+    A time that holds wherever one is has no zone, nor has a day.
+    """
+    if not isinstance(start, datetime):
+        return " to ".join(dict.fromkeys(map(_day, (start, max(start, end - timedelta(days=1))))))
+    own, found = _zone(start), []
+    for zone in (home, ZoneInfo(own or "UTC")):
+        begins, ends = (m.astimezone(zone) if own else m for m in (start, cast("datetime", end)))
+        until = f"{ends:%H:%M}" if _day(ends) == _day(begins) else f"{_day(ends)}, {ends:%H:%M}"
+        until = f" to {until}" if ends > begins else ""
+        found.append(f"{_day(begins)}, {begins:%H:%M}{until} {begins:%Z}".strip())
+    # UTC is nobody's place.
+    return found[0] if own in ("", "UTC") or found[0] == found[1] else f"{found[0]} ({found[1]})"
+
+
+def _day(moment: date) -> str:
+    return f"{moment:%A} {moment.day} {moment:%B} {moment.year}"
 
 
 # Series of an iCalendar file: their rules, and what other components of the file change in them.
@@ -191,8 +207,7 @@ def _sound(block: Block) -> Component | None:
 
 
 def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return in_utc(datetime.fromisoformat(text))
 
 
 def when(component: Component, start: date, end: date, changes: Changes) -> dict[str, Any]:
@@ -304,8 +319,8 @@ def _alike(own: tzinfo, year: int) -> str:
 
 def as_text(moment: date) -> str:
     """A day, a time in UTC, or a time that holds wherever one is."""
-    if isinstance(moment, datetime) and moment.tzinfo is not None:
-        return moment.astimezone(UTC).isoformat()
+    if isinstance(moment, datetime) and moment.tzinfo:
+        moment = in_utc(moment)
     return moment.isoformat()
 
 
@@ -334,11 +349,11 @@ ITEM = re.compile(
 )
 """A line of a task list in Markdown."""
 _DATE = r"(\d{4}-\d{2}-\d{2})"
-_DUE = re.compile(rf"(?:\bdue:|@due\(|📅[ ]?|\(due[ ]|\bdue[ ]){_DATE}\)?", re.IGNORECASE)
+DUE = re.compile(rf" ?(?:\bdue:|@due\(|📅[ ]?|\(due[ ]|\bdue[ ]){_DATE}\)?", re.IGNORECASE)
 _PROJECT = re.compile(r"(?:(?<=\s)|^)\+([\w-]{1,80})")
 _WHO = re.compile(r"(?:(?<=\s)|^)@([^\W\d][\w.-]{0,80})(?![\w(])")
-_PRIORITY = re.compile(r"^\(([A-Z])\) ")
-_DONE = re.compile(rf"^x (?:{_DATE} )?(?:{_DATE} )?")
+PRIORITY = re.compile(r"^\(([A-Z])\) ")
+FINISHED = re.compile(rf"^x (?:{_DATE} )?(?:{_DATE} )?")
 _MADE = re.compile(rf"^{_DATE} ")
 _PAIR = re.compile(r"(?:(?<=\s)|^)[a-z]{1,20}:\S{1,80}")
 
@@ -363,10 +378,10 @@ class Task:
 
 def task_of(words: str, status: str, line: str) -> Task:
     """A task from its words: `due:2024-05-01`, `+project`, `@somebody` are read and stay."""
-    due, project = _DUE.search(words), _PROJECT.search(words)
-    urgent = _PRIORITY.match(words)
+    due, project = DUE.search(words), _PROJECT.search(words)
+    urgent = PRIORITY.match(words)
     title = words
-    for told in (_PRIORITY, _DUE, _PROJECT, _WHO, _PAIR):
+    for told in (PRIORITY, DUE, _PROJECT, _WHO, _PAIR):
         title = told.sub("", title)
     return Task(
         title=" ".join(title.split()) or words,
@@ -405,9 +420,9 @@ def read_notes(raw: RawFile) -> ReadResult:
 
 def todo_line(line: str) -> Task:
     """The task of a line of `todo.txt`."""
-    done = _DONE.match(line)
+    done = FINISHED.match(line)
     words = _MADE.sub("", line[done.end() :] if done else line)
-    urgent = _PRIORITY.match(words)
+    urgent = PRIORITY.match(words)
     if urgent:
         words = urgent[0] + _MADE.sub("", words[urgent.end() :])
     task = task_of(words, DONE if done else OPEN, line)
@@ -463,19 +478,21 @@ def todo(raw: RawFile, component: Component) -> Document:
     status = _OF_TODO.get(str(component.get("STATUS", "")).upper(), OPEN)
     if "COMPLETED" in component:
         status = DONE
-    people = [person(one) for one in all_of(component, "ATTENDEE")]
+    people = [person_of(one) for one in all_of(component, "ATTENDEE")]
     projects = [str(one) for many in all_of(component, "CATEGORIES") for one in many.cats]
     description = str(component.get("DESCRIPTION", "")).strip()
-    due = as_text(component["DUE"].dt)[:10] if "DUE" in component else ""
+    due: Any = component["DUE"].dt if "DUE" in component else ""
+    if getattr(due, "tzinfo", None):
+        due = due.astimezone(zone_of(raw.settings.time_zone))
     urgency = int(component.get("PRIORITY", 0))  # 1 is the highest, 9 the lowest, 0 none
     task = Task(
         title=title,
         status=status,
-        due=due,
+        due=str(due)[:10],
         priority="ABCDEFGHI"[urgency - 1 : urgency] if urgency > 0 else "",
         project=projects[0] if projects else "",
     )
-    said = [title, *([f"Due: {due}"] if due else []), f"Status: {status.replace('_', ' ')}"]
+    said = [title, *([f"Due: {task.due}"] if due else []), f"Status: {status.replace('_', ' ')}"]
     if people:
         said.append(f"For: {', '.join(map(name_of, people))}")
     text = "\n".join([*said, *(["", description] if description else [])])

@@ -6,21 +6,22 @@ import json
 import quopri
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from clew.indexing.reading.common import (
     LONGEST_VALUE,
-    TYPE,
     Person,
     RawFile,
     ReadResult,
     check_limit,
     decode,
     flat,
+    person,
     record,
 )
+from clew.indexing.structure import snake_case
 from clew.text import entity_key, one_line, text_digest
 from clew.types import Document, Skipped
 
@@ -32,6 +33,8 @@ MEDIA_TYPE = "text/vcard"
 _GROUP = re.compile(r"^\w{1,40}\.")
 _BIRTHDAY = re.compile(r"(?:(\d{4})|--)-?(\d{2})-?(\d{2})")
 _QUOTED = "QUOTED-PRINTABLE"
+_OLD = re.compile(r"(?im)^VERSION:2\.1\s*$")
+_BROKEN = re.compile(rf"(?im)^(?=[^:\r\n]*{_QUOTED})[^:\r\n]*+:(?:[^\r\n]*=\r\n)+")
 _MOST = 20
 """Addresses, numbers and nicknames of one contact."""
 
@@ -40,50 +43,37 @@ def read_contacts(raw: RawFile) -> ReadResult:
     """The contacts of a `.vcf` file."""
     found = []
     for card in blocks(decode(raw), ("VCARD",)):
-        lines = card.text.split("\r\n")
-        if any(line.strip().upper() == "VERSION:2.1" for line in lines):
-            # As later versions write it.
-            card = card._replace(text="\r\n".join(map(_modern_line, _joined(lines))))
+        if _OLD.search(card.text):
+            # As later versions write it, with the lines that quoted-printable breaks made whole.
+            whole = _BROKEN.sub(lambda value: value[0].replace("=\r\n", ""), card.text)
+            card = card._replace(text="\r\n".join(map(_modern_line, whole.split("\r\n"))))
         found.append(card)
     if not found:
         raise raw.unreadable("line 1: no vCard (BEGIN:VCARD is missing)")
-    read = read_blocks(raw, found, lambda component: _contact(raw, component))
-    # With the given name as `known_as`, where no other contact of the file has it.
-    given = Counter(entity_key(one.title.split()[0]) for one in read.documents)
-    named: list[Document] = []
-    for one in read.documents:
-        first, *rest = one.title.split()
-        alone = rest and given[entity_key(first)] == 1 and first[:1].isupper() and "." not in first
-        if alone and one.metadata[TYPE] == "person":
-            digest = text_digest(f"{one.sha256} {first}")
-            one = replace(one, metadata={**one.metadata, "known_as": first}, sha256=digest)
-        named.append(one)
-    return replace(read, documents=tuple(named))
+    # What the cards say of each other: whom a UID names, and how many have a given name.
+    stated = [
+        {
+            key.partition(";")[0]: value
+            for key, _, value in (line.partition(":") for line in one.text.split("\r\n"))
+        }
+        for one in found
+    ]
+    names = {_bare(one.get("UID", "")): one.get("FN", "") for one in stated}
+    given = Counter(_given(name) for name in {one.get("FN", "") for one in stated})
+    return read_blocks(raw, found, lambda component: _contact(raw, component, names, given))
 
 
 # --- version 2.1 -------------------------------------------------------------------------
-
-
-def _joined(lines: list[str]) -> Iterator[str]:
-    """The lines, with those that quoted-printable breaks made whole."""
-    held: list[str] = []
-    quoted = False
-    for line in lines:
-        quoted = quoted if held else _QUOTED in line.partition(":")[0].upper()
-        goes_on = quoted and line.endswith("=")
-        held.append(line[:-1] if goes_on else line)
-        if not goes_on:
-            yield "".join(held)
-            held = []
-    yield from held
 
 
 def _modern_line(line: str) -> str:
     """Parameters that are words alone are types; values are decoded."""
     head, colon, value = line.partition(":")
     name, *parameters = head.split(";")
-    if not parameters or not colon:
+    if not colon:
         return line
+    if name.upper() == "N":  # of which parts at the end may be missing
+        value += ";" * (4 - value.count(";"))
     told = {key.upper(): word for key, _, word in (p.partition("=") for p in parameters)}
     if _QUOTED in head.upper():
         found = quopri.decodestring(value.encode())
@@ -100,39 +90,44 @@ def _modern_line(line: str) -> str:
 # --- all versions ------------------------------------------------------------------------
 
 
-def _contact(raw: RawFile, card: Component) -> Document:
+def _contact(
+    raw: RawFile, card: Component, names: Mapping[str, str], given_names: Mapping[str, int]
+) -> Document:
     emails = [one.lower().removeprefix("mailto:") for one in _values(card, "EMAIL")]
-    organisation = next(_values(card, "ORG"), "").split(";")[0].strip()
+    organisation, *units = map(str.strip, next(_values(card, "ORG"), "").split(";"))
     # A name from its parts: `Lopez;Maria;;Dr.;` is Dr. Maria Lopez.
     family, given, more, before, after = [*next(_values(card, "N"), "").split(";"), *[""] * 5][:5]
     parts = filter(None, map(str.strip, (before, given, more, family, after)))
     name = next(_values(card, "FN"), "") or " ".join(parts) or organisation
     if not name:
         raise ValueError("names nobody (FN and N are missing)")
+    roles = iter(dict.fromkeys(one for p in ("TITLE", "ROLE") for one in _values(card, p) if one))
     # ISO 8601; "--02-29" where the year is not said.
     found = _BIRTHDAY.match(next(_values(card, "BDAY"), ""))
+    kind = "person" if organisation != name else "organisation"
+    first, *rest = name.split()
+    plain = f"{given} {family}" if given and family else ""  # no "Dr." before it
+    is_known = rest and given_names[_given(name)] < 2 and first[0].isupper() and "." not in first
+    nicknames = map(str.strip, ",".join(_values(card, "NICKNAME")).split(","))
+    note = next(_values(card, "NOTE"), "")
     fields = {
+        "nicknames": list(filter(None, nicknames))[:_MOST] or None,
+        "organisation": organisation if organisation != name else "",
+        "department": ", ".join(filter(None, units)),
+        "role": next(roles, ""),
+        "occupation": next(roles, ""),
         "emails": emails[:_MOST] or None,
         "phones": [one.removeprefix("tel:") for one in _values(card, "TEL")][:_MOST] or None,
-        "organisation": organisation if organisation != name else "",
-        "role": next(_values(card, "TITLE"), "") or next(_values(card, "ROLE"), ""),
         "birthday": (f"{found[1] or '-'}-{found[2]}-{found[3]}" if found else ""),
-        "nicknames": [n for one in _values(card, "NICKNAME") for n in one.split(",")][:_MOST]
-        or None,
         "address": ", ".join(p for p in next(_values(card, "ADR"), "").split(";") if p.strip()),
+        "related": [part for pair in islice(_related(card, names), _MOST) for part in pair] or None,
+        "note": note,
+        "spelled": [plain] if kind == "person" and plain not in ("", name) else None,
+        "known_as": first if is_known and kind == "person" else "",
     }
-    labels = {
-        "nickname": fields["nicknames"],
-        "organisation": fields["organisation"],
-        "role": fields["role"],
-        "e-mail": fields["emails"],
-        "telephone": fields["phones"],
-        "birthday": fields["birthday"],
-        "address": fields["address"],
-    }
-    told = {k: ", ".join(v) if isinstance(v, list) else v for k, v in labels.items() if v}
-    said = [name, *(f"{label}: {value}" for label, value in told.items())]
-    note = next(_values(card, "NOTE"), "")
+    told = {k: ", ".join(v) if isinstance(v, list) else v for k, v in fields.items() if v}
+    said = [name, *(f"{label}: {told[k]}" for k, label in _LABELS.items() if k in told)]
+    said += [f"{tie}: {other}" for tie, other in pairs(fields["related"])]
     uid = next(_values(card, "UID"), "") or text_digest("\n".join([name, *emails]))[:12]
     return record(
         raw,
@@ -140,7 +135,7 @@ def _contact(raw: RawFile, card: Component) -> Document:
         "\n".join([*said, *(["", note] if note else [])]),
         title=name,
         media_type=MEDIA_TYPE,
-        entity_type="person" if fields["organisation"] or name != organisation else "organisation",
+        entity_type=kind,
         fields=fields,
     )
 
@@ -149,12 +144,53 @@ def _values(card: Component, name: str) -> Iterator[str]:
     """The values of a property, those of groups such as `item1.EMAIL` among them."""
     for key, given in card.items():
         if _GROUP.sub("", key.upper()) == name:
-            for value in given if isinstance(given, list) else [given]:
-                text = value.to_ical().decode() if hasattr(value, "to_ical") else str(value)
-                yield _ESCAPED.sub(lambda m: "\n" if m[1] in "nN" else m[1], text).strip()
+            yield from map(_text, given if isinstance(given, list) else [given])
+
+
+def _related(card: Component, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What somebody is to the contact, and who: by name, or by the UID of another card."""
+    for key, given in card.items():
+        group, _, name = key.upper().rpartition(".")
+        if not (stated := _RELATED.fullmatch(name)):
+            continue
+        label = str(card.get(f"{group}.X-ABLABEL", "")).strip("_$!<>")
+        for value in given if isinstance(given, list) else [given]:
+            how = label or stated[1] or str(value.params.get("TYPE", "contact"))
+            who = names.get(_bare(_text(value)), _text(value))
+            if ":" not in who:
+                yield snake_case(how), who
+
+
+def _text(value: Component) -> str:
+    """A value as it is meant."""
+    text = value.to_ical().decode() if hasattr(value, "to_ical") else str(value)
+    return _ESCAPED.sub(lambda m: "\n" if m[1] in "nN" else m[1], text).strip()
+
+
+def _given(name: str) -> str:
+    return entity_key(name.partition(" ")[0])
+
+
+def _bare(uid: str) -> str:
+    """A UID as cards of every program write it."""
+    return uid.strip().lower().removeprefix("urn:uuid:")
+
+
+def pairs(values: object) -> Iterator[tuple[str, str]]:
+    """The pairs of a list that holds them one after the other."""
+    return zip(*[iter(map(str, values if isinstance(values, list) else ()))] * 2, strict=False)
 
 
 _ESCAPED = re.compile(r"\\([,;\\nN])")
+_RELATED = re.compile(r"(?:RELATED|X-ABRELATEDNAMES|X-(?:\w+-)?(SPOUSE|MANAGER|ASSISTANT|CHILD))")
+_LABELS = {
+    "nicknames": "nickname",
+    **{name: name for name in ("organisation", "department", "role", "occupation")},
+    "emails": "e-mail",
+    "phones": "telephone",
+    **{name: name for name in ("birthday", "address")},
+}
+"""Fields as the text of a card calls them, in order."""
 
 
 # The components of an iCalendar or vCard file, each parsed alone, so that a bad one is one.
@@ -265,12 +301,9 @@ def _component(text: str) -> Component:
 # People as calendars and task lists name them.
 
 
-def person(address: vCalAddress) -> Person:
+def person_of(address: vCalAddress) -> Person:
     """An attendee or organiser."""
-    text = str(address)
-    email = text[7:] if text.lower().startswith("mailto:") else text
-    name = str(address.params.get("CN", "")).strip(' "')
-    return Person("" if "@" in name else name, email.lower() if "@" in email else "")
+    return person(str(address.params.get("CN", "")), str(address) if "@" in address else "")
 
 
 def name_of(one: Person) -> str:
@@ -278,14 +311,7 @@ def name_of(one: Person) -> str:
     return one.name or one.address
 
 
-def fitting(people: Iterable[Person]) -> list[str]:
+def fitting(people: Sequence[Person]) -> list[str]:
     """Names and addresses as one list, of as many of the people as metadata have room for."""
-    kept: list[str] = []
-    room = LONGEST_VALUE - 2
-    for one in people:
-        parts = flat([one])
-        room -= len(json.dumps(parts))
-        if room < 0:
-            break
-        kept += parts
-    return kept
+    sizes = accumulate(len(json.dumps(flat([one]))) for one in people)
+    return flat(one for one, size in zip(people, sizes, strict=True) if size <= LONGEST_VALUE - 2)

@@ -11,7 +11,7 @@ from clew.indexing.reading.common import TYPE, Person, from_flat
 from clew.indexing.structure import TAGGED
 from clew.plugins.personal import calendar, contacts
 from clew.plugins.personal.calendar import STATUSES, read_calendar, read_notes, read_todo_txt
-from clew.plugins.personal.contacts import name_of, read_contacts
+from clew.plugins.personal.contacts import name_of, pairs, read_contacts
 from clew.types import AliasEvidence, DeclaredEntity, Document, Statement, Structure
 
 # What events, contacts and tasks state: who, where, with whom, and who is the same person.
@@ -50,9 +50,13 @@ def _event(document: Document) -> Iterator[Statement | AliasEvidence]:
 
 def _contact(document: Document) -> Iterator[Statement | AliasEvidence]:
     name, kind = document.title, str(document.metadata.get(TYPE))
-    if organisation := document.metadata.get("organisation"):
-        yield _said(document, name, kind, "works_at", str(organisation), "organisation")
-    for field, what in (("emails", "address"), ("nicknames", "nickname")):
+    facts = (("works_at", "organisation", "organisation"), ("has_role", "role", "concept"))
+    for relation, field, tail_type in (*facts, ("has_role", "occupation", "concept")):
+        if tail := document.metadata.get(field):
+            yield _said(document, name, kind, relation, str(tail), tail_type)
+    for how, who in pairs(document.metadata.get("related")):
+        yield _said(document, who, _type_of(Person(who, "")), f"{how}_of", name, kind)
+    for field, what in (("emails", "address"), ("nicknames", "nickname"), ("spelled", "name")):
         for other in document.metadata.get(field) or []:
             if isinstance(other, str) and other.strip() and other != name:
                 yield _alias(other.strip(), name, f"{what} in the contact {name!r}")
@@ -90,7 +94,7 @@ def _said(
         tail_type=tail_type,
         start=start,
         end=start + len(other) if document.text.startswith(other, start) else start,
-        valid_from=document.created_at if relation != "works_at" else None,
+        valid_from=document.created_at,
     )
 
 
@@ -116,8 +120,8 @@ def tools() -> Sequence[object]:
 PACK = Pack(
     name="personal",
     title="Calendar, contacts and tasks",
-    version=2,
-    description="iCalendar, vCard, todo.txt and task lists, beside mail and notes.",
+    version=3,
+    description="They find events by day, people by name, work and organisation, tasks by due day.",
     entity_types=(
         EntityType(
             name="event",
@@ -140,7 +144,11 @@ PACK = Pack(
                 Field(name="phones", kind="list"),
                 Field(name="nicknames", kind="list"),
                 Field(name="organisation"),
+                Field(name="department"),
                 Field(name="role"),
+                Field(name="occupation"),
+                Field(name="related", kind="list", description="As what, and who."),
+                Field(name="note"),
                 Field(name="birthday", kind="date"),
             ),
         ),
@@ -162,6 +170,7 @@ PACK = Pack(
         RelationType(name="organised", inverse="organised_by"),
         RelationType(name="takes_place_at"),
         RelationType(name="works_at", functional=True, inverse="employs"),
+        RelationType(name="has_role"),
         RelationType(name="assigned_to"),
     ),
     readers={

@@ -10,27 +10,29 @@ from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from string import ascii_uppercase
 from typing import Annotated, Any, NamedTuple
-from zoneinfo import ZoneInfo
 
 from clew.engine import Engine
 from clew.errors import InputError, NotFoundError
 from clew.indexing.reading.common import TYPE, Person, from_flat
 from clew.indexing.reading.files import open_real, replace_file, writable_path
 from clew.operations.spec import Call, Limits, Result, between, operation, shape
-from clew.plugins.personal import calendar as tasks
 from clew.plugins.personal.calendar import (
     CANCELLED,
     DOING,
     DONE,
+    DUE,
+    FINISHED,
     ITEM,
     MARKS,
     OPEN,
+    PRIORITY,
     STATUSES,
     Task,
     markdown_tasks,
 )
-from clew.plugins.personal.contacts import name_of
+from clew.plugins.personal.contacts import MEDIA_TYPE, name_of
 from clew.plugins.personal.recurrence import Work, series_of
+from clew.settings.place import zone_of
 from clew.text import entity_key, terms
 from clew.times.ranges import KNOWN, Range, ago, read_range, shown
 from clew.types import DocumentInfo
@@ -82,7 +84,13 @@ def calendar_query(
     ]
     kept = found[:MOST]
     documents = {one.document.id: one.document for one in kept}
-    entities = _entities(engine, documents)
+    # Their people and places, by the names that the graph has for them.
+    named = {
+        id_: [*map(name_of, people_of(d)), str(d.metadata.get("place", ""))[:80]]
+        for id_, d in documents.items()
+    }
+    ids = engine.store.resolve([entity_key(name) for names in named.values() for name in names])
+    names = engine.store.entity_names(list(ids.values()))
     notes = _notes(engine, documents.values())
     contacts: dict[str, dict[str, Any]] = {}  # by the keys of their names and addresses
     for card in engine.entities.described("person"):
@@ -103,7 +111,11 @@ def calendar_query(
                 "attendees": [
                     {"name": p.name or None, "address": p.address or None} for p in comers
                 ],
-                "entities": entities[one.document.id],
+                "entities": [
+                    names[ids[key]]
+                    for key in dict.fromkeys(map(entity_key, named[one.document.id]))
+                    if key in ids
+                ],
                 "contacts": [
                     contacts[key]
                     for key in dict.fromkeys(entity_key(p.address or p.name) for p in comers)
@@ -129,16 +141,18 @@ def occurrences(
 
     Raises `InputError` where that takes more than is left of the work.
     """
-    home = ZoneInfo(engine.settings.search.time_zone)
-    found: list[Occurrence] = []
-    for document in events:
-        if document.metadata.get("status") == "cancelled":
-            continue
-        series = series_of(document.metadata, home)
-        found += (
-            Occurrence(document=document, start=start, end=end, all_day=series.all_day)
-            for start, end in series.between(asked.start, asked.end, work)
+    home = zone_of(engine.settings.search.time_zone)
+    held = (one for one in events if one.metadata.get("status") != "cancelled")
+    found = (
+        Occurrence(
+            document=document,
+            start=start.astimezone(home),
+            end=end.astimezone(home),
+            all_day=series.all_day,
         )
+        for document, series in ((one, series_of(one.metadata, home)) for one in held)
+        for start, end in series.between(asked.start, asked.end, work)
+    )
     return sorted(found, key=attrgetter("start", "end", "document.source"))
 
 
@@ -147,14 +161,13 @@ def known_as(engine: Engine, name: str) -> frozenset[str]:
     key = entity_key(name)
     keys = {key}
     for card in engine.entities.described("person"):
-        if key and key in entity_key(str(card.metadata.get("organisation", ""))):
+        if key and _is_at(card, name):
             fields = card.metadata
             names = [card.title, *(fields.get("emails") or []), fields.get("known_as", "")]
             keys.update(entity_key(one) for one in names if one)
     for entity in engine.entities.find(name, 5):
         aliases = {entity_key(alias.name) for alias in engine.entities.aliases(entity)}
-        whole = any(key == one for one in aliases)
-        if whole or any(key in one.split() for one in aliases):
+        if any(key == one or key in one.split() for one in aliases):
             keys |= aliases
     return frozenset(keys)
 
@@ -179,12 +192,15 @@ def attends(document: DocumentInfo, keys: frozenset[str]) -> bool:
 def _is_of_type(one: Occurrence, event_type: str) -> bool:
     """Whether an event has such a category, is of such a kind, or is called so."""
     key = entity_key(event_type)
-    kinds = {entity_key(str(name)) for name in one.document.metadata.get("categories") or ()}
-    kinds |= {"meeting"} if people_of(one.document) else set()
-    kinds |= {"all day"} if one.all_day else set()
-    kinds |= {"recurring"} if one.document.metadata.get("rrule") else set()
+    fields = one.document.metadata
+    are = {
+        "meeting": people_of(one.document),
+        "all day": one.all_day,
+        "recurring": fields.get("rrule"),
+        **{entity_key(str(name)): True for name in fields.get("categories") or ()},
+    }
     wanted = set(terms(event_type))
-    return key in kinds or (bool(wanted) and wanted <= set(terms(one.document.title)))
+    return bool(are.get(key)) or (bool(wanted) and wanted <= set(terms(one.document.title)))
 
 
 # --- as a result -------------------------------------------------------------------------
@@ -193,20 +209,6 @@ def _is_of_type(one: Occurrence, event_type: str) -> bool:
 def moment(time: datetime, all_day: bool) -> str:
     """A day, or a time with its zone's offset."""
     return time.date().isoformat() if all_day else time.isoformat()
-
-
-def _entities(engine: Engine, documents: Iterable[str]) -> defaultdict[str, list[str]]:
-    """What each event states relations of: its people, its place."""
-    store, found = engine.store, defaultdict[str, list[str]](list)
-    chunks = {chunk.id: chunk.document_id for chunk in store.document_chunks(*documents)}
-    stated = store.chunk_relations(list(chunks)) if chunks else []
-    names = store.entity_names([i for r in stated for i in (r.from_entity_id, r.to_entity_id)])
-    for relation in stated:
-        held = found[chunks[relation.chunk_id or 0]]
-        for id_ in (relation.from_entity_id, relation.to_entity_id):
-            if names[id_] not in held:
-                held.append(names[id_])
-    return found
 
 
 def _notes(
@@ -302,26 +304,31 @@ _FIRST = datetime(1900, 1, 1)
 @operation("Contacts", shape(count="integer", people="array"))
 def contacts_search(
     call: Call,
-    query: Annotated[str, "A name, nickname, address or organisation.", Limits(blank=False)],
+    query: Annotated[
+        str,
+        "A name, nickname, address or organisation, or what they do: the skipper, plumber at Acme.",
+        Limits(blank=False),
+    ],
     organisation: Annotated[str | None, "Only people of this organisation."] = None,
     limit: Annotated[int, "People", between(1, 100)] = 10,
 ) -> Result:
-    """People with addresses, organisation, last and next meeting."""
+    """People by name, work or organisation, with addresses, last and next meeting."""
     engine, work = call.engine, Work()
     if not entity_key(query):
         raise InputError(
             f"query {query[:40]!r} has neither letters nor digits; expected a name, a nickname, an"
-            " address or an organisation"
+            " address, an organisation, or what somebody does"
         )
-    cards = [
-        (_likeness(query, one), one)
-        for one in engine.entities.described("person")
-        if not organisation
-        or entity_key(organisation) in entity_key(str(one.metadata.get("organisation", "")))
-    ]
-    cards.sort(key=lambda card: (-card[0], card[1].title))
-    found = [one for score, one in cards if score][:limit]
-    people = [_card(one.title, one.metadata, one.source) for one in found]
+    cards = {
+        one.source: _card(one.title, one.metadata, one.source)
+        for kind in ("person", "organisation")
+        for one in engine.entities.described(kind)
+        if one.media_type == MEDIA_TYPE and _is_at(one, organisation or "")
+    }
+    found = [(_likeness(query, card), card) for card in cards.values()]
+    found = sorted((one for one in found if one[0]), key=lambda one: (-one[0], one[1]["name"]))
+    people = [card for _, card in found[:limit]]
+    is_named = any(score > 1 for score, _ in found)
     if not organisation and len(people) < limit:
         # Whom mail, notes and calendars name, and of whom there is no contact.
         known = {entity_key(n) for p in people for n in (p["name"], *p["emails"], *p["nicknames"])}
@@ -333,27 +340,44 @@ def contacts_search(
                 nicknames = [n for n in names if "@" not in n and n != entity.name]
                 emails = [name for name in names if "@" in name]
                 people.append(_card(entity.name, {"emails": emails, "nicknames": nicknames}, None))
-    return {"count": len(people), "people": list(_with_meetings(engine, people, work))}
+                is_named |= _likeness(query, people[-1]) > 1
+    if not is_named:  # but perhaps described
+        others = cards.keys() - {one["source"] for one in people}
+        within = {"field": "source", "operator": "in", "value": sorted(others)}
+        near = engine.search(query, where=within, limit=limit, explain=False, context=False)
+        people += [cards[one] for one in dict.fromkeys(hit.chunk.source for hit in near.hits)]
+    people = list(_with_meetings(engine, people[:limit], work))
+    return {"count": len(people), "people": people}
 
 
 def _card(name: str, fields: Mapping[str, Any], source: str | None) -> dict[str, Any]:
     lists = {field: fields.get(field) or [] for field in ("emails", "phones", "nicknames")}
-    texts = {field: fields.get(field) for field in ("organisation", "role", "birthday")}
+    texts = {
+        field: fields.get(field)
+        for field in ("organisation", "department", "role", "occupation", "birthday", "note")
+    }
     return {"name": name, **lists, **texts, "source": source}
 
 
-def _likeness(query: str, card: DocumentInfo) -> int:
-    """3 for a whole name, 2 for words of one, 1 for the organisation or a part; 0 for nothing."""
-    key = entity_key(query)
-    fields = card.metadata
-    names = [card.title, *(fields.get("emails") or []), *(fields.get("nicknames") or [])]
-    keys = [entity_key(name) for name in names]
-    if key in keys:
-        return 3
-    if any(set(key.split()) <= set(one.split()) for one in keys):
-        return 2
-    others = [*keys, entity_key(str(fields.get("organisation", "")))]
-    return int(any(key in one for one in others))
+def _likeness(query: str, card: Mapping[str, Any]) -> int:
+    """4 for a whole name, 3 for words of one, 2 where the contact says all words of the query.
+
+    1 for the beginning of a name or of the organisation; 0 for nothing.
+    """
+    key, wanted = entity_key(query), {*terms(query)}
+    keys = list(map(entity_key, (card["name"], *card["emails"], *card["nicknames"])))
+    said = terms(" ".join(str(value) for field, value in card.items() if field != "source"))
+    ways = (
+        key in keys,
+        any(set(key.split()) <= set(one.split()) for one in keys),
+        wanted <= {*said} and bool(wanted),
+        any(f" {key}" in f" {one}" for one in (*keys, entity_key(card["organisation"] or ""))),
+    )
+    return len(ways) - [*ways, True].index(True)
+
+
+def _is_at(card: DocumentInfo, organisation: str) -> bool:
+    return entity_key(organisation) in entity_key(str(card.metadata.get("organisation", "")))
 
 
 def _with_meetings(
@@ -430,7 +454,7 @@ def tasks_query(
     asked = read_range(due, now, also=(OVERDUE,)) if due and not overdue else None
     if overdue:
         asked = Range(datetime(1970, 1, 1, tzinfo=now.tzinfo), read_range("today", now).start)
-    wanted = {status} if status else (tasks.OPEN, tasks.DOING) if overdue else tasks.STATUSES
+    wanted = {status} if status else (OPEN, DOING) if overdue else STATUSES
     people = known_as(engine, person) if person else None
     found = [
         one
@@ -484,24 +508,16 @@ def all_tasks(engine: Engine) -> Iterator[Found]:
     """Every task of the store."""
     for document in engine.entities.described("task"):
         yield Found(document.id, _of_document(document), document)
-    try:
-        notes = engine.documents.list(["tasks>=1"])
-    except InputError:  # no note has any
-        return
-    for note in notes:
+    for note in engine.documents.list(["tasks>=1"]):
         if note.media_type == "text/markdown":
             yield from _of_note(engine, note)
 
 
 def find_task(engine: Engine, id_: str) -> Found:
     """A task by its id. Raises `NotFoundError`."""
-    document_id, _, number = id_.partition(":")
-    for document in engine.store.documents(ids=[document_id]):
-        if not number and document.metadata.get("entity_type") == "task":
-            return Found(id_, _of_document(document), document)
-        for one in _of_note(engine, document) if number else ():
-            if one.id == id_:
-                return one
+    for one in all_tasks(engine):
+        if one.id == id_:
+            return one
     raise NotFoundError(f"there is no task {id_!r}; take an id from tasks_query")
 
 
@@ -509,7 +525,7 @@ def _of_document(document: DocumentInfo) -> Task:
     fields = document.metadata
     return Task(
         title=document.title,
-        status=str(fields.get("status", tasks.OPEN)),
+        status=str(fields.get("status", OPEN)),
         due=str(fields.get("due", "")),
         priority=str(fields.get("priority", "")),
         project=str(fields.get("project", "")),
@@ -531,9 +547,6 @@ def _of_note(engine: Engine, note: DocumentInfo) -> Iterator[Found]:
 # step, and only while it still says what the store knows of it.
 
 
-_DUE = re.compile(r" ?(?:\bdue:|@due\(|📅 ?|\(due )\d{4}-\d{2}-\d{2}\)?")
-_PRIORITY = re.compile(r"^\([A-Z]\) ")
-_DONE = re.compile(r"^x (?:\d{4}-\d{2}-\d{2} ){0,2}")
 _OF_STATUS = {OPEN: "NEEDS-ACTION", DOING: "IN-PROCESS", DONE: "COMPLETED", CANCELLED: "CANCELLED"}
 _GONE = "{source!r} says that task no more; index it again, then ask"
 _PROPERTY = r"^{name}[;:][^\r\n]*(?:\r?\n[ \t][^\r\n]*)*\r?\n"
@@ -610,7 +623,7 @@ def _in_line(text: str, found: Found, changes: dict[str, str]) -> str:
     elif status in (DOING, CANCELLED):
         raise InputError(f"todo.txt knows no status {status!r}; expected {OPEN} or {DONE}")
     else:
-        done = _DONE.match(line)
+        done = FINISHED.match(line)
         words = _worded(line[done.end() :] if done else line, changes)
         opening = done[0] if done and status is None else ""
         if status == DONE:
@@ -623,9 +636,9 @@ def _worded(words: str, changes: dict[str, str]) -> str:
     """The words of a task with another due day and priority; empty takes them away."""
     if "priority" in changes:
         letter = changes["priority"].upper()
-        words = (f"({letter}) " if letter else "") + _PRIORITY.sub("", words)
+        words = (f"({letter}) " if letter else "") + PRIORITY.sub("", words)
     if "due" in changes:
-        words = _DUE.sub("", words) + (f" due:{changes['due']}" if changes["due"] else "")
+        words = DUE.sub("", words) + (f" due:{changes['due']}" if changes["due"] else "")
     return words
 
 
