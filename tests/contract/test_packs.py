@@ -86,9 +86,10 @@ def test_papers_are_related(
 
 
 def test_a_paper_goes_by_its_short_name_and_its_identifiers(library: Clew) -> None:
-    named = [library.entities.get(name) for name in ("BERT", "10.18653/v1/n19-1423", BERT)]
-
-    assert {(one.name, one.entity_type) for one in named} == {(BERT, "paper")}
+    assert {
+        (one.name, one.entity_type)
+        for one in map(library.entities.get, ("BERT", "10.18653/v1/n19-1423", BERT))
+    } == {(BERT, "paper")}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -144,6 +145,43 @@ def test_a_development_is_told_by_its_periods_and_what_precedes_what(library: Cl
     assert periods == sorted(periods)
 
 
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("BERT", BERT),
+        ("QLoRA", QLORA),
+        # what an abstract introduces, and no title begins with
+        ("GPT-3", "Language Models are Few-Shot Learners"),
+        ("Chinchilla", "Training Compute-Optimal Large Language Models"),
+    ],
+)
+def test_a_paper_is_found_first_by_its_short_name(library: Clew, name: str, title: str) -> None:
+    listed = library.tools.call("papers_list", {"query": name, "limit": 9}).content["papers"]
+
+    assert [listed[0]["title"], library.search(name).hits[0].chunk.title] == [title, title]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which venue published LoRA?", ["Venue: International Conference on Learning Rep"]),
+        ("Which paper is the most cited?", [ATTENTION]),
+        ("Who wrote the paper that introduced QLoRA?", ["Authors: Tim Dettmers"]),
+        ("What does BERT cite?", [ATTENTION, ELMO, GPT]),
+        ("Which papers cite QLoRA?", []),
+        ("Which papers did Nils Reimers write?", ["Sentence-BERT", "BEIR"]),
+        ("Which papers were evaluated on MS MARCO?", ["ColBERT"]),
+        # what entries cannot say is searched for as ever
+        ("What is late interaction?", ["late interaction"]),
+    ],
+)
+def test_what_entries_state_answers(library: Clew, question: str, expected: list[str]) -> None:
+    said = [one.text for one in library.ask(question).statements]
+
+    assert len(said) == len(expected)
+    assert all(one in text for one, text in zip(expected, said, strict=True)), said
+
+
 def test_what_is_found_is_listed_with_its_citations_and_as_bibtex(library: Clew) -> None:
     arguments = {"query": "BERT", "where": ["year<2020"], "limit": 8}
     graph = library.tools.call("papers_list", {**arguments, "format": "graph"}).content
@@ -161,9 +199,9 @@ def test_what_is_found_is_listed_with_its_citations_and_as_bibtex(library: Clew)
 
 
 def test_without_a_question_the_most_cited_papers_are_listed(library: Clew) -> None:
-    found = library.tools.call("papers_list", {"limit": 2}).content["papers"]
-
-    assert [one["title"] for one in found] == [ATTENTION, BERT]
+    assert [
+        one["title"] for one in library.tools.call("papers_list", {"limit": 2}).content["papers"]
+    ] == [ATTENTION, BERT]
 
 
 @pytest.fixture(params=["sqlite", "neo4j"])

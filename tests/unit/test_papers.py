@@ -58,10 +58,16 @@ NAMES = [
     ("Plato", "Plato"),
 ]
 TITLES = [
-    ("{BERT}: Pre-training of {D}eep Bidirectional Transformers",) * 2,
+    (
+        "{BERT}: Pre-training of {D}eep Bidirectional Transformers",
+        "BERT: Pre-training of Deep Bidirectional Transformers",
+    ),
     ("Attention Is All You Need", "Attention Is All You Need"),
     (r"Search \& Retrieval at 100\% Recall", "Search & Retrieval at 100% Recall"),
-    (r"{\"U}ber die Grundlagen der {Q}uantenmechanik",) * 2,
+    (
+        r"{\"U}ber die Grundlagen der {Q}uantenmechanik",
+        "Über die Grundlagen der Quantenmechanik",
+    ),
     (r"Na{\"\i}ve {B}ayes Revisited", "Naïve Bayes Revisited"),
     (r"Learning $\alpha$-Stable Models", "Learning α-Stable Models"),
     ("Pages 1--10 of Nothing", "Pages 1–10 of Nothing"),
@@ -82,8 +88,6 @@ TITLES = [
     ("AT&amp;T Archives", "AT&T Archives"),
     ("Rates of 5 % and More", "Rates of 5 % and More"),
 ]
-TITLES[0] = (TITLES[0][0], "BERT: Pre-training of Deep Bidirectional Transformers")
-TITLES[3] = (TITLES[3][0], "Über die Grundlagen der Quantenmechanik")
 
 REAL = r"""
 % as DBLP, the ACL Anthology, arXiv, JSTOR, ACM, IEEE, Zotero, Mendeley and JabRef write them
@@ -172,8 +176,11 @@ YEARS = [
 
 
 def field(chance: random.Random, name: str, value: str) -> str:
-    is_quoted = '"' not in value and chance.random() < 0.3
-    return f'{name} = "{value}"' if is_quoted else f"{name} = {{{value}}}"
+    return (
+        f'{name} = "{value}"'
+        if '"' not in value and chance.random() < 0.3
+        else f"{name} = {{{value}}}"
+    )
 
 
 def generated(count: int) -> tuple[str, dict[str, tuple[tuple[str, ...], str, int]]]:
@@ -423,8 +430,10 @@ def test_each_format_gives_the_same_paper(
 ) -> None:
     (paper,) = papers_in([record]) or [None]
 
-    same = {"title": "A Title", "authors": ("Ada Morn",), "year": 2019, "venue": "NAACL"}
-    told = {**same, **beside}
+    told = {
+        **{"title": "A Title", "authors": ("Ada Morn",), "year": 2019, "venue": "NAACL"},
+        **beside,
+    }
     assert {name: getattr(paper, name) for name in told} == told
 
 
@@ -457,11 +466,13 @@ _VALUES = st.recursive(
     ),
     max_leaves=4,
 )
-_KEYS = sorted({key for record in FORMATS for key in record})
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.sampled_from(FORMATS), st.dictionaries(st.sampled_from(_KEYS), _VALUES))
+@given(
+    st.sampled_from(FORMATS),
+    st.dictionaries(st.sampled_from(sorted(set().union(*FORMATS))), _VALUES),
+)
 def test_values_of_any_kind_are_no_error(record: dict[str, Any], odd: dict[str, object]) -> None:
     papers_in([{**record, **odd}])
 

@@ -87,7 +87,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         query=question,
         strategy=name,
         reason=reason,
-        overview=there_is and (strategy.finds not in EVERYWHERE or asks_what_happened(session)),
+        overview=there_is
+        and (found.tells or strategy.finds not in EVERYWHERE or asks_what_happened(session)),
     )
     result = replace(result, answering=answering_line(result))
     # What is sure of an earlier text is not known.

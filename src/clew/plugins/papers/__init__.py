@@ -11,3 +11,9 @@ from clew.hookspecs import hookimpl
 def packs() -> Mapping[str, str]:
     """See `Hooks`."""
     return {"papers": "clew.plugins.papers.pack:PACK"}
+
+
+@hookimpl
+def strategies() -> Mapping[str, str]:
+    """See `Hooks`."""
+    return {"papers": "clew.plugins.papers.asking:STRATEGY"}

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import logging
-import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from html import unescape
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from clew.languages import read_patterns, read_word_lists
 from clew.text import one_line
-
-if TYPE_CHECKING:
-    from pylatexenc.latex2text import LatexNodes2Text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,12 +68,9 @@ MOST_REFERENCES = 2_000
 # Names and LaTeX as bibliographies write them.
 
 
-_COMMENT = re.compile(r"(?<!\\)%")
-_COMMAND_FIRST = re.compile(r"(\band\s)(?=\s{0,99}\\)", re.IGNORECASE)
+_RE = read_patterns(__package__, "patterns.toml")["bibliography"]
 _LONGEST_LATEX = 20_000
 """Characters of a field whose LaTeX is decoded; a longer one stays as it is written."""
-_COMMANDS = re.compile(r"[\\$~`]|''|--")
-"""What tells that there is more than braces to decode."""
 _NO_BRACES = str.maketrans("", "", "{}")
 _MACROS = {"url": "%s", "TeX": "TeX", "LaTeX": "LaTeX", "textless": "<", "textgreater": ">"}
 _FAULTS = (RecursionError, AttributeError, LookupError, TypeError, ValueError)
@@ -89,26 +81,30 @@ _OTHERS = frozenset(("others", "et al.", "et al"))
 
 def plain(latex: str) -> str:
     """LaTeX as plain text on one line: accents, quotes and mathematics in Unicode."""
-    if not _COMMANDS.search(latex):
+    if not _RE["commands"].search(latex):
         return one_line(unescape(latex.translate(_NO_BRACES)))
     if len(latex) > _LONGEST_LATEX:
         return one_line(latex)
     # A percent sign begins a comment in LaTeX; in a bibliography it is one that nobody escaped.
     try:
-        found: str = _decoder().latex_to_text(_COMMENT.sub(r"\\%", latex))
+        found: str = _decoder().latex_to_text(_RE["comment"].sub(r"\\%", latex))
     except _FAULTS:  # it stays as it is written
         return one_line(latex.translate(_NO_BRACES))
     return one_line(unescape(found.replace("\u00a0", " ")))
 
 
-@cache
-def _decoder() -> LatexNodes2Text:
-    import pylatexenc.latex2text as latex
-
-    # It warns of every command that lacks an argument; who wants that sets a level of their own.
-    logger = logging.getLogger("pylatexenc")
+def _hush(name: str) -> None:
+    """Have a library log errors alone, unless somebody has set a level of their own for it."""
+    logger = logging.getLogger(name)
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
+
+
+@cache
+def _decoder() -> Any:  # noqa: ANN401 - of a library that is slow to load
+    import pylatexenc.latex2text as latex
+
+    _hush("pylatexenc")  # it warns of every command that lacks an argument
     known = latex.get_default_latex_context_db()
     macros = [latex.MacroTextSpec(name, simplify_repl=text) for name, text in _MACROS.items()]
     known.add_context_category("bibliographies", prepend=True, macros=macros)
@@ -126,10 +122,11 @@ def people(latex: str) -> tuple[str, ...]:
     )
 
     # bibtexparser 2.1 loses the backslash of a name that begins with one, other than the first.
-    found = []
-    for whole in split_multiple_persons_names(_COMMAND_FIRST.sub(r"\1{}", latex)):
-        name = parse_single_name_into_parts(whole, strict=False)
-        found.append(plain(" ".join([*name.first, *name.von, *name.last, *name.jr])))
+    names = (
+        parse_single_name_into_parts(whole, strict=False)
+        for whole in split_multiple_persons_names(_RE["command_first"].sub(r"\1{}", latex))
+    )
+    found = (plain(" ".join([*one.first, *one.von, *one.last, *one.jr])) for one in names)
     return tuple(name for name in found if name and name.casefold() not in _OTHERS)
 
 
@@ -140,27 +137,21 @@ def turned(name: str) -> str:
 
 
 def split_values(text: str) -> tuple[str, ...]:
-    """The values of a field of several, with semicolons between them, or else commas."""
-    parts = text.split(";") if ";" in text else text.split(",")
+    """The values of a field of several, with semicolons between them, or else commas.
+
+    Where blanks follow semicolons, one without belongs to its value: "XSum; TL;DR".
+    """
+    parts = text.split(next((mark for mark in ("; ", ";") if mark in text), ","))
     return tuple(dict.fromkeys(one for part in parts if (one := one_line(part))))[:_MOST_VALUES]
 
 
 # BibTeX, as people and programs (Zotero, Mendeley, JabRef) write it.
 
 
-_VENUES = (
-    *("journal", "journaltitle", "booktitle", "maintitle", "eventtitle"),
-    *("school", "institution", "howpublished", "publisher"),
-)
-_CITED = ("cites", "references", "related")
-"""Fields that list the keys, identifiers or titles of what an entry cites."""
-_INHERITED = ("booktitle", "journal", "year", "date", "month", "publisher", "series")
-"""Fields that an entry takes from the one that its `crossref` names."""
-_KEPT = ("url", "file", "isbn", "volume", "number", "pages", "publisher", "month")
-_MAY_HOLD_ARXIV = ("eprint", "url", "journal", "note", "volume")
-_NOTES = ("note", "annote", "annotation", "comment")
+_TOLD = read_word_lists(__package__, "records.toml")
+_FIELDS = _TOLD["bibtex"]
+"""Fields of BibTeX by what they tell."""
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_ENTRY = re.compile(r"@\w{1,30}\s{0,9}[{(]\s{0,9}(?P<key>[^\s,{}()\"=]{1,200})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +184,7 @@ def read_bibtex(text: str) -> tuple[list[Paper], list[Failed]]:
     for entry in entries.values():
         named = entry.fields.get("crossref", "").lower()
         parent = entries[named].fields if named in entries else {}
-        inherited = {name: parent[name] for name in _INHERITED if name in parent}
+        inherited = {name: parent[name] for name in _FIELDS["inherited"] if name in parent}
         if "title" in parent and entry.kind in ("inproceedings", "incollection", "inbook"):
             inherited.setdefault("booktitle", parent["title"])
         paper = _paper(entry, {**inherited, **entry.fields})
@@ -213,13 +204,8 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
     )
     from bibtexparser.splitter import Splitter
 
-    logger = logging.getLogger("bibtexparser")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)  # what failed is listed
-    try:
-        library = Splitter(text).split()
-    finally:
-        logger.setLevel(level)
+    _hush("bibtexparser")  # what failed is listed
+    library = Splitter(text).split()
     strings = {month: month for month in _MONTHS}
     for string in library.strings:
         strings[string.key.lower()] = _value(string.value, strings)
@@ -236,7 +222,7 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
         )
         found = block.ignore_error_block if is_sound else block  # type: ignore[attr-defined]
         if isinstance(found, ParsingFailedBlock):
-            match = _ENTRY.match(block.raw or "")
+            match = _RE["entry"].match(block.raw or "")
             if isinstance(found, DuplicateBlockKeyBlock):
                 first = (found.previous_block.start_line or 0) + 1
                 reason = f"the entry of line {first} has the same key"
@@ -265,11 +251,12 @@ def _value(value: str, strings: Mapping[str, str]) -> str:
         if mark == "#" and depth == 0 and not quoted:
             parts.append(value[start:at])
             start = at + 1
-    found = []
-    for part in map(str.strip, (*parts, value[start:])):
-        is_delimited = len(part) > 1 and part[0] + part[-1] in ("{}", '""')
-        found.append(part[1:-1] if is_delimited else strings.get(part.lower(), part))
-    return "".join(found)
+    return "".join(
+        part[1:-1]
+        if len(part) > 1 and part[0] + part[-1] in ("{}", '""')
+        else strings.get(part.lower(), part)
+        for part in map(str.strip, (*parts, value[start:]))
+    )
 
 
 def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
@@ -283,12 +270,15 @@ def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
         month = first("month")[:3].lower()
         number = _MONTHS.index(month) + 1 if month in _MONTHS else _number(first("month"))
         date = f"{year}-{number:02}" if number and 1 <= number <= 12 else ""
-    doi = doi_in(fields.get("doi", "").replace("\\", "")) or doi_in(fields.get("url", ""))
+    doi = doi_in(f"{fields.get('doi', '')} {fields.get('url', '')}".replace("\\", ""))
     is_arxiv = fields.get("archiveprefix", fields.get("eprinttype", "")).lower() == "arxiv"
     bare = arxiv_in(fields.get("eprint", ""), bare=True) if is_arxiv else ""
-    marked = (arxiv_in(fields.get(name, "")) for name in _MAY_HOLD_ARXIV)
+    marked = (arxiv_in(fields.get(name, "")) for name in _FIELDS["may_hold_arxiv"])
     # What is cited, by an identifier where it is one, else by its name: a key or a title.
-    cited = [(doi_in(one) or arxiv_in(one, bare=True), one) for one in split_values(first(*_CITED))]
+    cited = [
+        (doi_in(one) or arxiv_in(one, bare=True), one)
+        for one in split_values(first(*_FIELDS["cited"]))
+    ]
     return Paper(
         key=entry.key,
         kind=entry.kind,
@@ -296,7 +286,7 @@ def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
         authors=people(fields.get("author", "") or fields.get("editor", "")),
         year=year_in(first("year")) or year_in(date),
         date=date,
-        venue=first(*_VENUES),
+        venue=first(*_FIELDS["venue"]),
         abstract=first("abstract"),
         topics=split_values(first("keywords", "keyword", "mendeley-tags", "topics")),
         methods=split_values(first("methods", "method")),
@@ -305,8 +295,8 @@ def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
         identifiers=tuple(filter(None, (doi, bare or next(filter(None, marked), "")))),
         citations=_number(first("citations", "citationcount", "cited_by")),
         references=tuple(Reference(identifier=id_, title="" if id_ else one) for id_, one in cited),
-        note=first(*_NOTES),
-        more={name: found for name in _KEPT if (found := first(name))},
+        note=first(*_FIELDS["note"]),
+        more={name: found for name in _FIELDS["kept"] if (found := first(name))},
     )
 
 
@@ -358,12 +348,7 @@ def _names(values: object, *paths: str) -> tuple[str, ...]:
 
 _Format = Mapping[str, Any]
 """A kind of record, as `records.toml` has it."""
-
-
-@cache
-def _formats() -> list[_Format]:
-    told = tomllib.loads(files(__package__).joinpath("records.toml").read_text("utf-8"))
-    return [{**told["default"], **kind} for kind in told["kind"]]
+_FORMATS: list[_Format] = [{**_TOLD["default"], **kind} for kind in _TOLD["kind"]]
 
 
 # --- records of a file -----------------------------------------------------------------------
@@ -386,33 +371,28 @@ def _unwrapped(value: object) -> object:
 
 
 def _format(record: object) -> _Format | None:
-    if not isinstance(record, dict):
-        return None
-    fits = (f for f in _formats() for names in f["known_by"] if record.keys() >= set(names))
-    return next(fits, None)
+    held = set(record) if isinstance(record, dict) else set()
+    return next((f for f in _FORMATS for names in f["known_by"] if held.issuperset(names)), None)
 
 
 def _described(record: object) -> Paper | None:
     """The paper of a record; None for one of no known kind, or without a title."""
     form = _format(record)
-    if form is None:
+    if form is None or not isinstance(record, dict):
         return None
-    assert isinstance(record, dict)
     title = plain(_first(record, *form["title"]) or next(iter(_names(record.get("title"))), ""))
     if not title:
         return None
-    parts = _at(record, "issued.date-parts")
-    if isinstance(parts, list) and parts and isinstance(parts[0], list):
-        numbers = [int(str(n)) for n in parts[0] if str(n).isdecimal() and len(str(n)) < 5]
-        date = "-".join(f"{n:02}" for n in numbers)
-    else:
-        date = _first(record, *form["date"])
+    issued = _listed(next(iter(_listed(_at(record, "issued.date-parts"))), None))
+    numbers = [int(str(n)) for n in issued if str(n).isdecimal() and len(str(n)) < 5]
+    date = "-".join(f"{n:02}" for n in numbers) or _first(record, *form["date"])
     counts = (_at(record, path) for path in form["citations"])
-    arxiv = (arxiv_in(_first(record, path), bare=True) for path in form["arxiv"])
     venue = _first(record, *form["venue"]) or next(iter(_names(record.get(form["venue"][0]))), "")
-    topics = next((found for path in form["topics"] if (found := record.get(path))), None)
-    doi = doi_in(_first(record, *form["doi"]))
-    catalogue = _first(record, *form["catalogue"]).removeprefix(_OPENALEX)
+    identifiers = (
+        doi_in(_first(record, *form["doi"])),
+        next(filter(None, (arxiv_in(_first(record, p), bare=True) for p in form["arxiv"])), ""),
+        _first(record, *form["catalogue"]).removeprefix(_OPENALEX),
+    )
     # The text of an index from words to their places; empty where there is none.
     index = record.get("abstract_inverted_index")
     places = [
@@ -433,8 +413,8 @@ def _described(record: object) -> Paper | None:
         date=date[:10] if date[:4].isdecimal() else date,
         venue=plain(venue),
         abstract=plain(abstract) if form["is_latex"] else abstract,
-        topics=_names(topics, *form["topic"]),
-        identifiers=tuple(filter(None, (doi, next(filter(None, arxiv), ""), catalogue))),
+        topics=_names(next(filter(None, map(record.get, form["topics"])), None), *form["topic"]),
+        identifiers=tuple(filter(None, identifiers)),
         # How often it is cited.
         citations=next((n for n in counts if type(n) is int and 0 <= n < 10**9), None),
         references=tuple(_references(record, form)),
@@ -454,7 +434,7 @@ def _people(record: Record, form: _Format) -> Iterator[str]:
         elif isinstance(one, list):
             name = " ".join(map(str, [*one[1:2], *one[:1], *one[2:3]])) if len(one) > 1 else ""
         else:
-            name = _text(one)
+            name = turned(_text(one))
         yield plain(name) if form["is_latex"] else one_line(name)
 
 
@@ -464,8 +444,7 @@ def _references(record: Record, form: _Format) -> Iterator[Reference]:
         if isinstance(one, dict):
             title = plain(_first(one, "article-title", "title", "volume-title"))
             identifier = doi_in(_first(one, "DOI")) or ("" if title else _first(one, "paperId"))
-            year = year_in(_first(one, "year"))
-            yield Reference(title=title, year=year, identifier=identifier)
+            yield Reference(title=title, year=year_in(_first(one, "year")), identifier=identifier)
         elif identifier := _text(one).removeprefix(_OPENALEX):
             yield Reference(identifier=identifier)
 
@@ -473,90 +452,50 @@ def _references(record: Record, form: _Format) -> Iterator[Reference]:
 # RIS, which Zotero, Mendeley and EndNote write.
 
 
-_NO_END = "the record has no end (ER)"
-
-
 def read_ris(text: str) -> tuple[list[Paper], list[Failed]]:
     """The papers of a RIS file; and each record that is none."""
     papers: list[Paper] = []
     failed: list[Failed] = []
-    record: dict[str, list[str]] = {}
+    record: dict[str, Any] = {}
     start = 0
-    for number, line in enumerate(text.split("\n"), 1):
+    # A record that begins before the last one ended ends that one, as the end of the file does.
+    for number, line in enumerate([*text.split("\n"), "TY  -"], 1):
         tag, is_tag, value = line[:2], line[2:6].startswith("  -"), line[6:].strip()
-        if not is_tag:
-            continue
-        if tag == "TY" and record:
-            failed.append(Failed(start, _ris_key(record), _NO_END))
-            record = {}
-        if tag == "TY":
-            start = number
-        if tag != "ER":
+        if is_tag and tag in ("TY", "ER"):
+            paper = _described({"TY": "", **record}) if tag == "ER" else None
+            if paper:
+                papers.append(paper)
+            elif record:
+                reason = "the record has no " + ("title" if tag == "ER" else "end (ER)")
+                failed.append(Failed(start, _first(record, "ID", "DO"), reason))
+            record, start = {"TY": value.lower()} if tag == "TY" and value else {}, number
+        elif is_tag and tag in ("AU", "A1", "KW"):
             record.setdefault(tag, []).append(value)
-            continue
-        paper = _ris(record)
-        if paper.title:
-            papers.append(paper)
-        elif record:
-            failed.append(Failed(start or number, _ris_key(record), "the record has no title"))
-        record = {}
-    if record:
-        failed.append(Failed(start, _ris_key(record), _NO_END))
+        elif is_tag and value:
+            # Days are written 2019/03/05.
+            record.setdefault(
+                tag, value.strip("/").replace("/", "-") if tag in ("DA", "PY", "Y1") else value
+            )
     return papers, failed
-
-
-def _ris_key(record: Mapping[str, Sequence[str]]) -> str:
-    return next(iter(record.get("ID", record.get("DO", ()))), "")
-
-
-def _ris(record: Mapping[str, Sequence[str]]) -> Paper:
-    def first(*tags: str) -> str:
-        return next((v for tag in tags for v in record.get(tag, ()) if v), "")
-
-    return Paper(
-        key=_ris_key(record),
-        kind=first("TY").lower(),
-        title=plain(first("TI", "T1", "CT")),
-        authors=tuple(turned(name) for name in [*record.get("AU", ()), *record.get("A1", ())]),
-        year=year_in(first("PY", "Y1", "DA")),
-        date=first("DA", "PY", "Y1").strip("/").replace("/", "-"),
-        venue=plain(first("JO", "JF", "T2", "JA", "PB")),
-        abstract=first("AB", "N2"),
-        topics=tuple(record.get("KW", ())),
-        identifiers=tuple(filter(None, (doi_in(first("DO")), arxiv_in(first("UR"))))),
-        note=first("N1"),
-    )
 
 
 # Identifiers and years of publications in a text.
 
 
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>{}|\\^`,;]{1,200}")
-_ARXIV = re.compile(
-    r"(?:arxiv[.:/\s]{1,3}(?:org/)?(?:abs/|pdf/)?|\Aabs/)"
-    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})",
-    re.IGNORECASE,
-)
-_BARE_ARXIV = re.compile(
-    r"(?P<id>\d{4}\.\d{4,5}|[a-z][a-z-]{1,15}(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,3})?"
-)
-_YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
-
-
 def doi_in(text: str) -> str:
     """The first DOI of a text, in lower case; empty where there is none."""
-    match = _DOI.search(text)
+    match = _RE["doi"].search(text)
     return match.group().rstrip(".)]").lower() if match else ""
 
 
 def arxiv_in(text: str, *, bare: bool = False) -> str:
     """The first arXiv id of a text as `arXiv:…`; `bare` where the text is nothing else."""
-    match = _BARE_ARXIV.fullmatch(text.strip()) if bare else None
-    match = match or _ARXIV.search(text)
+    match = _RE["bare_arxiv"].fullmatch(text.strip()) if bare else None
+    match = match or _RE["arxiv"].search(text)
     return f"arXiv:{match['id']}" if match else ""
 
 
 def year_in(text: str) -> int | None:
     """The first year of a text, 1500 to 2099; the digits of identifiers are none."""
-    match = _YEAR.search(_ARXIV.sub(" ", _DOI.sub(" ", text)))
+    match = _RE["year"].search(_RE["arxiv"].sub(" ", _RE["doi"].sub(" ", text)))
     return int(match.group()) if match else None

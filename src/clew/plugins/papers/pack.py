@@ -19,7 +19,7 @@ from clew.plugins.papers.reading import (
 
 def tools() -> Sequence[object]:
     """The tools, imported when the first is asked for."""
-    from clew.plugins.papers.tools import TOOLS
+    from clew.plugins.papers.asking import TOOLS
 
     return TOOLS
 
@@ -28,6 +28,7 @@ PACK = Pack(
     name="papers",
     title="Papers",
     description="Bibliographies and papers: who wrote what, what cites and builds on what, when.",
+    version=2,
     entity_types=(
         EntityType(
             name=PAPER,
@@ -69,5 +70,6 @@ PACK = Pack(
     },
     structures=(paper_structure,),
     tools=tools,
+    strategies=dict.fromkeys(("fact", "look-up", "period", "newest", "documents on"), "papers"),
     questions=Path(__file__).parent / "questions.jsonl",
 )

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count, repeat
 
 from clew.indexing.ner.entity_types import is_ordinary, is_person_shaped
 from clew.indexing.reading.common import (
@@ -33,6 +33,7 @@ from clew.indexing.reading.common import (
     json_lines,
     record,
 )
+from clew.languages import read_patterns
 from clew.plugins.papers.bibliography import (
     MOST_REFERENCES,
     Failed,
@@ -66,32 +67,15 @@ _FRONT = 6_000
 """Characters in which title, authors and abstract begin."""
 _LONGEST_IN_RECORD = 5_000
 _LONGEST_ENTRY = 1_000
-_ABSTRACT = re.compile(r"(?:^|\n)[ \t]{0,9}abstract\b[ \t.:—–-]{0,5}\n{0,3}", re.IGNORECASE)
-_AFTER_ABSTRACT = re.compile(
-    r"\n[ \t]{0,9}(?:(?:1|I)\.?[ \t]{1,9})?(?:introduction|keywords|index terms|ccs concepts)\b",
-    re.IGNORECASE,
-)
-_REFERENCES = re.compile(
-    r"(?:\n|(?<=[.!?] ))[ \t]{0,9}(?:\d{1,2}\.?[ \t]{1,9})?"
-    r"(?:references|bibliography|literature cited)[ \t]{0,9}(?:\n|(?=\[1\]|1\. ))",
-    re.IGNORECASE,
-)
-_ENTRY = re.compile(r"(?:\A|\n|(?<=[.\d]) )(?=\[\d{1,4}\] )|\n\n|\n(?=\d{1,4}\. )")
-_NUMBER = re.compile(r"(?:\[\d{1,4}\]|\d{1,4}\.)\s")
-_QUOTED = re.compile(r"[“\"](?P<title>[^“”\"]{5,300}?)[,.]?[”\"]")
-_DATED = re.compile(r"(?:\((?P<year>\d{4})[a-z]?\)|(?<=[.,] )(?P<bare>\d{4})[a-z]?)[.,:]\s")
-_MEDICAL = re.compile(r"\. \d{4}(?: [A-Z][a-z]{2}(?: \d{1,2})?)?;")
-"""The year of a journal where initials stand behind names: "Vell A. Title. Journal. 2017;30:1"."""
-_SENTENCE = re.compile(r"(?<=[\w)\]’][\w)\]’])[.?]\s")
-_YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?![\d.]\d)")
-_NAMES = re.compile(r"\s{0,3}(?:,|;|\band\b|&|·|•|\n)\s{0,3}")
-_MARKS = re.compile(r"[\d*†‡§¶\u2217,]{1,9}(?=\s|$)|\S{1,80}@\S{1,80}")
-_ARXIV_LINE = re.compile(r"arXiv:\S{1,40}[^\n]{0,80}", re.IGNORECASE)
+_RE = read_patterns(__package__, "patterns.toml")["reading"]
 
 
 def is_article(text: str) -> bool:
     """Whether a text has an abstract near its beginning, and references."""
-    return _ABSTRACT.search(text[:_FRONT]) is not None and _REFERENCES.search(text) is not None
+    return (
+        _RE["abstract"].search(text[:_FRONT]) is not None
+        and _RE["references"].search(text) is not None
+    )
 
 
 def paper_in(document: Document) -> tuple[Paper, Places]:
@@ -101,23 +85,22 @@ def paper_in(document: Document) -> tuple[Paper, Places]:
     """
     text = document.text
     front = text[:_FRONT]
-    opening = _ABSTRACT.search(front)
+    opening = _RE["abstract"].search(front)
     at, start = opening.span() if opening else (0, 0)
     title, below = _title(document, front[:at])
-    after = _AFTER_ABSTRACT.search(text, start, start + _LONGEST_IN_RECORD)
+    after = _RE["after_abstract"].search(text, start, start + _LONGEST_IN_RECORD)
     end = after.start() if after else start + _LONGEST_IN_RECORD // 2
     abstract = text[start:end].strip() if opening else ""
     arxiv = arxiv_in(front)
     by_number = 2000 + int(arxiv[6:8]) if arxiv[6:8].isdecimal() else None
-    authors = dict.fromkeys(map(one_line, _NAMES.split(_MARKS.sub(" , ", below))))
+    authors = dict.fromkeys(map(one_line, _RE["names"].split(_RE["marks"].sub(" , ", below))))
     # Persons before the abstract, without the marks of their institutes.
     named = tuple(filter(is_person_shaped, authors))
-    by_file = str(document.metadata.get("author", "")).split("; ")
     known = [(one, place) for one, place in _references(text) if one.name][:MOST_REFERENCES]
     return Paper(
         key="",
         title=title,
-        authors=named or tuple(filter(None, by_file)),
+        authors=named or tuple(filter(None, str(document.metadata.get("author", "")).split("; "))),
         year=year_in(front[:at]) or by_number,
         abstract=one_line(abstract),
         identifiers=tuple(filter(None, (doi_in(front), arxiv))),
@@ -131,7 +114,7 @@ def paper_in(document: Document) -> tuple[Paper, Places]:
 
 def _title(document: Document, head: str) -> tuple[str, str]:
     """The title, and what follows it; of a file that tells none the first paragraph."""
-    head = _ARXIV_LINE.sub("", head)
+    head = _RE["arxiv"].sub("", head)
     known = document.title
     if known and (at := one_line(head).find(known)) >= 0:
         return known, head[min(len(head), at + len(known)) :]
@@ -143,8 +126,10 @@ def _title(document: Document, head: str) -> tuple[str, str]:
 
 def _references(text: str) -> Iterator[tuple[Reference, CharRange]]:
     """What the entries of the list of references name, each with its range."""
-    start = next((heading.end() for heading in reversed([*_REFERENCES.finditer(text)])), len(text))
-    borders = [(one.start(), one.end()) for one in _ENTRY.finditer(text, start)]
+    start = next(
+        (heading.end() for heading in reversed([*_RE["references"].finditer(text)])), len(text)
+    )
+    borders = [(one.start(), one.end()) for one in _RE["entry"].finditer(text, start)]
     for end, after in [*borders, (len(text), len(text))]:
         place = (start, min(end, start + _LONGEST_ENTRY))
         if end > start and text[slice(*place)].strip():
@@ -159,21 +144,19 @@ def cited_work(entry: str) -> Reference:
     sentence: of most styles one of these is true.
     """
     entry = one_line(entry)
-    number = _NUMBER.match(entry)
+    number = _RE["number"].match(entry)
     entry = entry[number.end() :] if number else entry
-    quoted = _QUOTED.search(entry)
-    dated = _DATED.search(entry)
-    if quoted:
-        title = quoted["title"]
-    elif _MEDICAL.search(entry):
-        title = [*entry.split(". ", 2), ""][1]
-    elif dated and dated.start() < len(entry) // 2:
-        title = _SENTENCE.split(entry[dated.end() :], maxsplit=1)[0]
-    else:
-        parts = _SENTENCE.split(entry, maxsplit=2)
-        title = parts[1] if len(parts) > 2 or (len(parts) == 2 and parts[1]) else ""
-    title = title.strip(" .,")
-    years = _YEARS.findall(entry)
+    quoted = _RE["quoted"].search(entry)
+    dated = _RE["dated"].search(entry)
+    behind = entry[dated.end() :] if dated and dated.start() < len(entry) // 2 else ""
+    titles = (
+        quoted and quoted["title"],
+        _RE["medical"].search(entry) and [*entry.split(". ", 2), ""][1],
+        _RE["sentence"].split(behind, maxsplit=1)[0],
+        [*_RE["sentence"].split(entry, maxsplit=2), ""][1],
+    )
+    title = next(filter(None, titles), "").strip(" .,")
+    years = _RE["years"].findall(entry)
     year = int((dated and (dated["year"] or dated["bare"])) or (years[-1] if years else 0))
     title = title if len(title.split()) > 1 else ""
     identifier = doi_in(entry) or arxiv_in(entry)
@@ -184,7 +167,6 @@ MEDIA_TYPE = "application/vnd.clew.paper"
 PAPER = "paper"
 """The entity type of papers."""
 REFERENCES = "References:"
-ABSTRACT = "Abstract: "
 _LISTED = {
     "Authors": "authors",
     "Topics": "topics",
@@ -194,7 +176,6 @@ _LISTED = {
     "Identifiers": "identifiers",
 }
 """Lines of several values, and the fields of `Paper` that they hold."""
-_REFERENCE = re.compile(r"- (?P<title>[^\n]*?)(?: \[(?P<id>[^\[\]\n]*)\])?")
 _LONGEST_KEY = 200
 _MOST_YEARS = 400
 """References whose year is kept: the metadata of a document are bounded."""
@@ -204,11 +185,12 @@ _BRACKETS = str.maketrans("[]", "()")
 def paper_document(raw: RawFile, paper: Paper, number: int) -> Document:
     """The paper as a document, its references a passage of their own."""
     text = clean_text("\n".join(_lines(paper)))
-    references = []
-    for one in paper.references[:MOST_REFERENCES]:
-        known_by = f" [{one.identifier.translate(_BRACKETS)}]" if one.identifier else ""
-        title = one_line(one.title)
-        references.append(f"- {title}{known_by}" if title else f"- {one.identifier}")
+    references = [
+        f"- {one_line(one.title)} [{one.identifier.translate(_BRACKETS)}]".removesuffix(" []")
+        if one_line(one.title)
+        else f"- {one.identifier}"
+        for one in paper.references[:MOST_REFERENCES]
+    ]
     pieces = [Piece(start=0, end=len(text), key="record")]
     if references:
         start = len(text) + 2
@@ -259,7 +241,7 @@ def _lines(paper: Paper) -> Iterator[str]:
         if value:
             yield f"{name}: {one_line(value)}"
     if paper.abstract:
-        yield f"{ABSTRACT}{one_line(paper.abstract)}"
+        yield f"Abstract: {one_line(paper.abstract)}"
     if not any(known.values()) and not paper.abstract:
         yield one_line(paper.title)
 
@@ -270,24 +252,17 @@ def paper_of(document: Document) -> tuple[Paper, Places]:
     The references are at their own titles' ranges: `"ref 0"` is the first one's.
     """
     head, _, tail = document.text.partition(f"\n\n{REFERENCES}\n")
-    values: dict[str, str] = {}
-    places: dict[str, tuple[int, int]] = {}
-    at = 0
-    for line in head.split("\n"):
-        name, colon, value = line.partition(": ")
-        if colon and name not in values:
-            values[name], places[name] = value, (at, at + len(line))
-        at += len(line) + 1
-    years = str(document.metadata.get("cited_years", "")).split()
+    # Of two lines that begin alike the first one counts.
+    lines = {match["name"]: match for match in reversed([*_RE["line"].finditer(head)])}
+    values = {name: match["value"] for name, match in lines.items()}
+    places = {name: match.span() for name, match in lines.items()}
+    years = [int(year) for year in str(document.metadata.get("cited_years", "")).split()]
+    found = _RE["one_reference"].finditer(document.text, len(document.text) - len(tail))
     references: list[Reference] = []
-    at = len(document.text) - len(tail)
-    for number, line in enumerate(tail.split("\n") if tail else ()):
-        if match := _REFERENCE.fullmatch(line):
-            places[f"ref {number}"] = (at, at + len(line))
-            cited = int(years[number]) if number < len(years) else 0
-            id_ = match["id"] or ""
-            references.append(Reference(title=match["title"], year=cited or None, identifier=id_))
-        at += len(line) + 1
+    for match, cited in zip(found, chain(years, repeat(0)), strict=False):
+        places[f"ref {len(references)}"] = match.span()
+        one = Reference(title=match["title"], year=cited or None, identifier=match["id"] or "")
+        references.append(one)
     year = values.get("Year", "")
     return Paper(
         key=str(document.metadata.get("key", "")),
@@ -322,12 +297,11 @@ def described(document: Document) -> Document:
         return document
     paper, _ = paper_in(document)
     known = {"entity_type": PAPER, "year": paper.year, **_told(paper)}
-    found = {**document.metadata, **{name: value for name, value in known.items() if value}}
     date = to_date(str(paper.year)) if paper.year else None
     return replace(
         document,
         title=paper.title,
-        metadata=found,
+        metadata={**document.metadata, **{name: value for name, value in known.items() if value}},
         created_at=date.start if date else document.created_at,
         date_precision=date.precision if date else document.date_precision,
         date_source="text" if date else document.date_source,
@@ -339,22 +313,14 @@ def described(document: Document) -> Document:
 
 def read_bib(raw: RawFile) -> ReadResult | None:
     """A BibTeX file; None for a text without any entry."""
-    return _read(raw, read_bibtex, mark="@")
+    text = decode(raw)
+    return _result(raw, *read_bibtex(text)) if "@" in text else None
 
 
 def read_ris_file(raw: RawFile) -> ReadResult | None:
     """A RIS file; None for a text without any record."""
-    return _read(raw, read_ris, mark="TY  -")
-
-
-def _read(
-    raw: RawFile, parse: Callable[[str], tuple[list[Paper], list[Failed]]], mark: str
-) -> ReadResult | None:
     text = decode(raw)
-    if mark not in text:
-        return None
-    papers, failed = parse(text)
-    return _result(raw, papers, [(one.key, f"line {one.line}: {one.reason}") for one in failed])
+    return _result(raw, *read_ris(text)) if "TY  -" in text else None
 
 
 def read_json(raw: RawFile) -> ReadResult | None:
@@ -378,47 +344,54 @@ def _records(
     if papers is None:
         return None
     failed = [
-        ("", f"{what} {number}: neither title nor known fields of a paper")
+        Failed(number, "", "neither title nor known fields of a paper")
         for number, paper in zip(numbers, papers, strict=False)
         if paper is None
     ]
-    return _result(raw, [paper for paper in papers if paper], failed)
+    return _result(raw, [paper for paper in papers if paper], failed, what)
 
 
-def _result(raw: RawFile, papers: Sequence[Paper], failed: Sequence[tuple[str, str]]) -> ReadResult:
+def _result(
+    raw: RawFile, papers: Sequence[Paper], failed: Sequence[Failed], what: str = "line"
+) -> ReadResult:
     """The papers as documents; raises `LimitError` where together they have too much text."""
     skipped = [
-        Skipped(source=raw.record(key) if key else raw.source, reason=reason)
-        for key, reason in failed
+        Skipped(
+            source=raw.record(one.key) if one.key else raw.source,
+            reason=f"{what} {one.line}: {one.reason}",
+        )
+        for one in failed
     ]
-    documents = {}
+    documents: dict[str, Document] = {}
     characters = 0
     for number, paper in enumerate(linked(papers), 1):
         document = paper_document(raw, paper, number)
         characters += len(document.text)
         check_limit(raw.limits, "characters", characters, raw.source)
-        if document.source in documents:
+        if documents.setdefault(document.source, document) is not document:
             reason = f"same key again (record {number})"
             skipped.append(Skipped(source=document.source, reason=reason))
-        else:
-            documents[document.source] = document
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
 
 
 def linked(papers: Sequence[Paper]) -> Iterator[Paper]:
     """The papers with the titles and years of those of their references that are among them."""
-    known: dict[str, Paper] = {}
-    for paper in papers:
-        for name in (paper.title, *paper.identifiers, paper.key):
-            known.setdefault(_name_key(name), paper)
+    # Of several papers of one name the first one counts.
+    known = {
+        _name_key(name): paper
+        for paper in reversed(papers)
+        for name in (paper.key, *paper.identifiers[::-1], paper.title)
+    }
     known.pop("", None)
     for paper in papers:
-        references = []
-        for one in paper.references[:MOST_REFERENCES]:
-            found = known.get(_name_key(one.identifier)) or known.get(_name_key(one.title))
-            if found is not None:
-                one = replace(one, title=found.title, year=found.year, identifier="")
-            references.append(one)
+        cited = [
+            (one, known.get(_name_key(one.identifier)) or known.get(_name_key(one.title)))
+            for one in paper.references[:MOST_REFERENCES]
+        ]
+        references = (
+            replace(one, title=own.title, year=own.year, identifier="") if own else one
+            for one, own in cited
+        )
         yield replace(paper, references=tuple(references))
 
 
@@ -437,8 +410,6 @@ _LISTED_STRUCTURE = (
     ("Tasks", "tasks", "addresses", "task"),
 )
 """Lines, fields, and what they state."""
-_SHORT_NAME = re.compile(r"(?P<name>\S{2,30}?(?:(?=, )|(?: \S{1,20}){0,2}(?=: )))")
-_SPECIAL = re.compile(r"[A-Za-z].{0,40}[A-Z0-9]")
 _NAME = (
     r"[A-Z][\w+.-]{0,30}\w(?:[ -](?:[A-Z][\w+.-]{0,30}\w|\d{1,4})){0,3}"
     r"|[a-z]{1,10}\d?[A-Z][\w-]{1,20}"
@@ -446,12 +417,12 @@ _NAME = (
 _LIST = rf"(?:{_NAME})(?:(?:, (?:and )?| and )(?:the )?(?:{_NAME})){{0,5}}"
 _STATED = {
     "builds_on": (
-        PAPER,
+        "method",
         "(?:buil(?:ds?|t|ding) (?:up)?on(?: top of)?|extend(?:s|ed|ing)?|based (?:up)?on|variant of"
         "|derived from|inspired by)",
     ),
     "improves": (
-        PAPER,
+        "method",
         "(?:improv(?:es?|ed|ing|ements?) (?:up)?o(?:n|ver)|outperform(?:s|ed|ing)?"
         "|surpass(?:es|ed|ing)?)",
     ),
@@ -461,29 +432,42 @@ _STATED = {
         "|trained on|results on|state of the art on)",
     ),
     "uses": ("method", "(?:using|we use|uses|employ(?:s|ing)?|fine-?tun(?:es?|ed|ing))"),
-    "introduces": ("method", "(?:we (?:propose|introduce|present)|called|named|termed|dubbed)"),
+    "introduces": (
+        "method",
+        "(?:(?:we|this (?:paper|work|article)) (?:also |further )?"
+        "(?:propose|introduce|present|develop|release)s?|called|named|termed"
+        "|dubbed|(?:call|name)(?: (?:it|this|them|these|the resulting [a-z]{1,20}))?)",
+    ),
 }
+"""Types of what is named, and words before it, by relation."""
 _PATTERNS = {
-    relation: (kind, re.compile(rf"\b{verb} (?:the |a |an )?(?P<names>{_LIST})", re.ASCII))
+    # What is new stands alone: what follows behind a comma says what it is.
+    relation: (
+        kind,
+        re.compile(
+            rf"\b(?i:{verb}) (?:the |a |an )?"
+            rf"(?P<names>{_NAME if relation == 'introduces' else _LIST})",
+            re.ASCII,
+        ),
+    )
     for relation, (kind, verb) in _STATED.items()
 }
 _EACH = re.compile(_NAME, re.ASCII)
 _LONGEST_ABSTRACT = 20_000
 _STATED_BY_WORDS = 0.8
+_COINED = 0.6
+"""Confidence of introducing what is defined in passing."""
 _NAMED_AND_CITED = 0.7
 """Confidence of building on a paper that is cited, and named in the title or the abstract."""
 
 
 def paper_structure(document: Document) -> Structure:
     """The relations of a paper; nothing for documents of any other kind."""
-    if document.media_type == MEDIA_TYPE:
-        paper, places = paper_of(document)
-    elif document.media_type == PDF and document.metadata.get("entity_type") == PAPER:
-        paper, places = paper_in(document)
-    else:
+    read = {MEDIA_TYPE: paper_of, PDF: paper_in}.get(document.media_type)
+    is_paper = document.metadata.get("entity_type") == PAPER and entity_key(document.title)
+    if read is None or not is_paper:
         return Structure()
-    if not entity_key(paper.title):
-        return Structure()
+    paper, places = read(document)
     own = {entity_key(paper.title), entity_key(short_name(paper.title))}
     stated: dict[tuple[str, str, str], Statement] = {}
     for one in _statements(paper, places):
@@ -492,32 +476,38 @@ def paper_structure(document: Document) -> Structure:
     # When a program made the file says nothing of when the paper cites another.
     published = None if document.date_source == "properties" else document.created_at
     found = (replace(one, valid_from=published) for one in stated.values())
+    # What a field names is of the field's type, whatever its words look like: "ICLR", "Atari".
+    fields = (
+        DeclaredEntity(name=name, entity_type=one.tail_type, start=one.start, end=one.end)
+        for one in stated.values()
+        for name in (one.tail, *chain(*_RE["defined"].findall(one.tail)))
+        if one.confidence > _STATED_BY_WORDS and one.tail_type not in (PAPER, "person", "name")
+    )
     return Structure(
         statements=tuple(found),
         aliases=tuple(_aliases(paper)),
-        entities=(DeclaredEntity(name=paper.title, entity_type=PAPER),),
+        entities=(DeclaredEntity(name=paper.title, entity_type=PAPER), *fields),
     )
 
 
 def short_name(title: str) -> str:
     """What a title says before its colon, where that is a name: "BERT: Pre-training of …"."""
-    match = _SHORT_NAME.match(title)
-    if match is None:
-        return ""
-    name = match["name"]
-    is_name = (
-        any(map(_SPECIAL.search, name.split())) or name[-1].isdecimal() or not is_ordinary(name)
-    )
-    return name if is_name and any(map(str.isupper, name)) else ""
+    match = _RE["short_name"].match(title)
+    name = match["name"] if match and any(map(str.isupper, match["name"])) else " "
+    is_name = any(map(_RE["special"].search, name.split())) or name[-1].isdecimal()
+    return name.strip() if is_name or not is_ordinary(name) else ""
 
 
 def _aliases(paper: Paper) -> Iterator[AliasEvidence]:
-    short = short_name(paper.title)
-    named = [(name, paper.title, 0.95, "its identifier") for name in paper.identifiers]
-    named.append((short, paper.title, 0.95, "what its title says before the colon"))
-    for one in paper.references:
-        name = short_name(one.title) or (one.identifier if one.title else "")
-        named.append((name, one.title, 0.9, f"“{one.title}”"))
+    named = [
+        *((name, paper.title, 0.95, "its identifier") for name in paper.identifiers),
+        (short_name(paper.title), paper.title, 0.95, "what its title says before the colon"),
+        *(
+            (short_name(one.title) or one.identifier, one.title, 0.9, f"“{one.title}”")
+            for one in paper.references
+            if one.title
+        ),
+    ]
     for alias, title, score, why in named:
         if entity_key(alias) and entity_key(alias) != entity_key(title):
             yield AliasEvidence(alias=alias, name=title, method="exact", score=score, evidence=why)
@@ -525,9 +515,8 @@ def _aliases(paper: Paper) -> Iterator[AliasEvidence]:
 
 def _statements(paper: Paper, places: Places) -> Iterator[Statement]:
     for line, field, relation, kind in _LISTED_STRUCTURE:
-        start, end = places.get(line, (0, 0))
         for name in getattr(paper, field):
-            yield _statement(paper, relation, name, kind, (start, end))
+            yield _statement(paper, relation, name, kind, places.get(line, (0, 0)))
     if paper.venue:
         yield _statement(paper, "published_in", paper.venue, "venue", places.get("Venue", (0, 0)))
     yield from _in_words(paper, places)
@@ -570,15 +559,26 @@ def _in_words(paper: Paper, places: Places) -> Iterator[Statement]:
     """What the abstract says of other papers, methods and data sets, and what it names of these."""
     cited = {short: one.name for one in paper.references if (short := short_name(one.title))}
     abstract = paper.abstract[:_LONGEST_ABSTRACT]
-    place = places.get("Abstract", (0, 0))
-    for relation, (kind, pattern) in _PATTERNS.items():
-        for match in pattern.finditer(abstract):
-            for name in _EACH.findall(match["names"]):
-                tail = cited.get(name, name)
-                yield _statement(
-                    paper, relation, tail, PAPER if name in cited else kind, place, _STATED_BY_WORDS
-                )
+    _, end = places.get("Abstract", (0, 0))
     words = set(re.findall(r"[\w+-]+", f"{paper.title} {abstract}"))
-    for short, name in cited.items():
-        if words.issuperset(re.findall(r"[\w+-]+", short)):
-            yield _statement(paper, "builds_on", name, PAPER, place, _NAMED_AND_CITED)
+    found = [
+        *(
+            (relation, name, kind, match.start(), _STATED_BY_WORDS)
+            for relation, (kind, pattern) in _PATTERNS.items()
+            for match in pattern.finditer(abstract)
+            for name in _EACH.findall(match["names"])
+        ),
+        *(
+            ("introduces", match[match.lastgroup or ""], "name", match.start(), _COINED)
+            for match in _RE["coined"].finditer(abstract)
+        ),
+        *(
+            ("builds_on", short, PAPER, max(0, abstract.find(short)), _NAMED_AND_CITED)
+            for short in cited
+            if words.issuperset(re.findall(r"[\w+-]+", short))
+        ),
+    ]
+    for relation, name, kind, at, sure in found:
+        place = (max(0, end - len(paper.abstract) + at), end)
+        known = PAPER if name in cited else kind
+        yield _statement(paper, relation, cited.get(name, name), known, place, sure)

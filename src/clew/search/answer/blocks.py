@@ -313,6 +313,8 @@ class RetrievalResult:
     """By chunk id: the chunks by which it was found, where these are others."""
     scores: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     """By name and chunk id: what was weighed beside the channels, 0 to 1."""
+    tells: bool = False
+    """Whether the parts of `arrange` answer by themselves, as those of an overview do."""
 
 
 def after(parts: Sequence[Block], arrange: Arrangement = by_section) -> Arrangement:
@@ -397,14 +399,13 @@ def _fused_context(
             citations = tuple(replace(citation, number=own) for citation in part.citations)
             parts.append(replace(part, text=text, tokens=cost, citations=citations))
             tokens += cost
-    first = next(iter(results.values())).context
     left_out = sum(result.context.left_out for result in results.values())
     return Context(
         text="\n\n".join(part.text for part in parts),
         citations=tuple(citation for part in parts for citation in part.citations),
         tokens=tokens,
         left_out=left_out + len(offered) - len(parts),
-        tokenizer=first.tokenizer,
+        tokenizer=next(iter(results.values())).context.tokenizer,
         parts=tuple(parts),
     )
 
