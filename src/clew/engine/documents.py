@@ -42,6 +42,10 @@ LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
 
 
+LISTS = (".vcf", ".csv", ".tsv")
+"""Endings of files that list things by their names in full; they are read first."""
+
+
 class Documents:
     """The documents of a store."""
 
@@ -125,6 +129,8 @@ class Documents:
         files = find_files(
             roots, include=include, exclude=exclude, settings=read, follow_links=follow_links
         )
+        # What others call by a short name or initials is known in full before.
+        files = sorted(files, key=lambda path: path.suffix.lower() not in LISTS)
         inputs = [FileInput(path, read) for path in files]
         return inputs if shard is None else [i for i in inputs if is_in_shard(i.source, *shard)]
 
