@@ -60,6 +60,11 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(_MODULES[name]), name)
 
 
+def __dir__() -> list[str]:
+    """What there is, imported or not."""
+    return sorted({*globals(), *_MODULES})
+
+
 def open(
     store: str | Path | None = None,
     *,

@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from operator import itemgetter
@@ -876,6 +876,28 @@ class SearchResult:
     """What was asked for, 0 to 1."""
     overview: bool = False
     """Whether a whole is asked for, which no sentence answers but what the strategy made of it."""
+
+    def __iter__(self) -> Iterator[Hit]:
+        """The hits, best first."""
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        """How many hits there are."""
+        return len(self.hits)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A record a hit: what it is, its score, its source and its text; for tables.
+
+        `pandas.DataFrame(result.to_dicts())` and `pyarrow.Table.from_pylist(result.to_dicts())`
+        take it as it is.
+        """
+        return [
+            {
+                **{"id": hit.chunk.public_id, "score": hit.score, "confidence": hit.confidence},
+                **{"title": hit.chunk.title, "source": hit.chunk.source, "text": hit.chunk.text},
+            }
+            for hit in self.hits
+        ]
 
     @property
     def confidence(self) -> float | None:

@@ -86,6 +86,29 @@ def test_what_cannot_be_read_is_reported_and_what_was_there_stays(
     assert "apprentice of Piet Oss" in engine.documents.text("morn.md")
 
 
+def test_a_store_is_a_collection_of_documents(engine: clew.Clew, folder: Path) -> None:
+    assert not len(engine)
+    assert engine, "an empty store is one"
+    engine.index(str(folder))
+    infos = list(engine)
+    assert len(engine) == len(infos) == engine.count() == len(NOTES)
+    assert infos == [engine.get(one.source) for one in infos]
+    assert infos[0].id in engine
+    assert "no such" not in engine
+    found = engine.search(QUESTION)
+    assert list(found) == list(found.hits)
+    assert len(found) == len(found.to_dicts()) > 0
+    assert [one["text"] for one in found.to_dicts()] == [hit.chunk.text for hit in found]
+    for names, where in (((), ()), ([infos[0].id], "draft = true")):
+        with pytest.raises(InputError, match="one of the two"):
+            engine.delete(names, where=where)
+    engine.add("The bell cracked.", source="draft", metadata={"draft": True})
+    assert engine.delete(where="draft = true") == 1
+    assert list(engine) == infos
+    listed = {"Clew", "open", "SearchResult"} | {"search", "index", "add", "delete", "ask"}
+    assert listed <= {*dir(clew), *dir(clew.Clew)}
+
+
 def test_a_record_that_vanished_from_its_file_is_dropped_where_that_is_wanted(
     engine: clew.Clew, tmp_path: Path
 ) -> None:

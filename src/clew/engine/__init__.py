@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "EngineState", "SearchOptions"]
 
 
-class Engine:
-    """One namespace's store and what can be done with it, by part; plugins give further members.
+class Engine(Documents, Search, Ask):
+    """One namespace's store and what can be done with it; plugins give further members.
 
-    The verbs of every day are the engine's own, too. Threads may share an engine. Use it as a
-    context manager, or call `close`.
+    What is done with documents and questions is its own; entities, the graph, upkeep and packs are
+    parts. Threads may share an engine. Use it as a context manager, or call `close`.
     """
 
     chat: Callable[..., Any]
@@ -43,19 +43,16 @@ class Engine:
         """The store, the models, and what is derived from the store."""
         self.settings = settings
         self.store = self.state.store
-        self.documents = Documents(self.state)
+        Documents.__init__(self, self.state)
+        Search.__init__(self, self.state)
+        Ask.__init__(self, self.state, self)
+        self.documents: Documents = self
+        self.searching: Search = self
+        self.asking: Ask = self
         self.entities = Entities(self.state)
         self.graph = Graph(self.state, self.entities)
         self.maintenance = Maintenance(self.state)
         self.packs = Packs(self.state)
-        self.index = self.documents.index
-        self.add = self.documents.add
-        self.add_documents = self.documents.add_documents
-        self.delete = self.documents.delete
-        self.searching = Search(self.state)
-        self.search = self.searching.search
-        self.asking = Ask(self.state, self.searching)
-        self.ask = self.asking.ask
 
     if not TYPE_CHECKING:  # a checker would take every name for one
 

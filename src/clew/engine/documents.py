@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
 from clew.engine.state import EngineState
-from clew.errors import DID_YOU_MEAN, NotFoundError, UnreadableError, check_several, not_one
+from clew.errors import (
+    DID_YOU_MEAN,
+    InputError,
+    NotFoundError,
+    UnreadableError,
+    check_several,
+    not_one,
+)
 from clew.filters import Where, read_where
 from clew.stores.backend import Progress
 from clew.stores.sqlite.backend import free_bytes
@@ -54,7 +61,7 @@ class Documents:
 
     def index(
         self,
-        paths: Sequence[str | Path],
+        paths: str | Path | Sequence[str | Path],
         *,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
@@ -99,7 +106,7 @@ class Documents:
 
     def preview(
         self,
-        paths: Sequence[str | Path],
+        paths: str | Path | Sequence[str | Path],
         *,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
@@ -130,8 +137,8 @@ class Documents:
             roots, include=include, exclude=exclude, settings=read, follow_links=follow_links
         )
         # What others call by a short name or initials is known in full before.
-        files = sorted(files, key=lambda path: path.suffix.lower() not in LISTS)
-        inputs = [FileInput(path, read) for path in files]
+        in_order = sorted(files, key=lambda path: path.suffix.lower() not in LISTS)
+        inputs = [FileInput(path, read) for path in in_order]
         return inputs if shard is None else [i for i in inputs if is_in_shard(i.source, *shard)]
 
     def add_documents(
@@ -250,13 +257,17 @@ class Documents:
             free = free_bytes(connection)
         return folder_size(self._state.store.folder) - free
 
-    def delete(self, names: Sequence[str]) -> int:
+    def delete(self, names: Sequence[str] = (), *, where: Where = ()) -> int:
         """Delete documents and whatever only they hold; the number deleted.
 
-        All names are looked up first, as in `named`: where one is unknown, `NotFoundError` is
-        raised and nothing is deleted.
+        By name, or all that meet filters (docs/filters.md): one of the two. All names are looked up
+        first, as in `named`: where one is unknown, `NotFoundError` is raised and nothing is
+        deleted.
         """
         check_several(names=names)
+        if bool(names) == bool(where):
+            raise InputError("give names or where; one of the two: nothing was deleted")
+        names = names or [one.id for one in self.list(where)]
         ids = [self.named(name).id for name in names]
         with self._state.writing:
             deleted = self._state.store.delete(ids)
@@ -355,6 +366,29 @@ class Documents:
     def unknown_fields(self, where: Where) -> Sequence[str]:
         """A note for each field of a filter that no document has, with the nearest ones."""
         return self._state.store.unknown_fields(read_where(where))
+
+    def count(self, where: Where = ()) -> int:
+        """How many documents there are, or meet the filters."""
+        return len(self.list(where))
+
+    def __len__(self) -> int:
+        """How many documents there are."""
+        return self.count()
+
+    def __bool__(self) -> bool:
+        """A store is one, empty or not."""
+        return True
+
+    def __iter__(self) -> Iterator[DocumentInfo]:
+        """All documents, by source."""
+        return iter(self.list())
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a document has this id or source."""
+        try:
+            return bool(self.named(str(name)))
+        except NotFoundError:
+            return False
 
     # Last: in what follows, `list` would be the method.
     def list(self, where: Where = ()) -> list[DocumentInfo]:

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from clew.errors import EMPTY, InputError, UnreadableError, check_several
+from clew.errors import EMPTY, InputError, UnreadableError
 from clew.hookspecs import Reader, kind_of, there
 from clew.indexing.outline import dated_sections, headings, title_from_name
 from clew.indexing.reading.common import (
@@ -398,9 +398,9 @@ class NoExtension:
 # raises `UnreadableError` and `LimitError`).
 
 
-def roots_of(paths: Sequence[str | Path]) -> list[Path]:
-    """What a command was given to read. Raises `InputError` for an empty one."""
-    check_several(paths=paths)
+def roots_of(paths: str | Path | Sequence[str | Path]) -> list[Path]:
+    """What a command was given to read, one or several. Raises `InputError` for an empty one."""
+    paths = [paths] if isinstance(paths, str | Path) else paths
     if "" in paths:
         raise InputError("a path is empty; expected a file or a folder (is a variable not set?)")
     return [Path(path).expanduser() for path in paths]
