@@ -16,10 +16,21 @@ from clew.types import TERM, Relation
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 YEARS = st.none() | st.integers(2000, 2020).map(lambda year: datetime(year, 1, 1, tzinfo=UTC))
 RELATION = Relation(
-    **dict.fromkeys(("id", "from_entity_id", "to_entity_id"), 1),
-    **{"relation_type": "lives_in", "weight": 1.0, "is_causal": False, "confidence": 1.0},
-    **{"context": {}, "recorded_at": NOW, "extractor": "pattern"},
-    **dict.fromkeys(("valid_from", "valid_until", "retracted_at", "chunk_id", "sentence")),
+    id=1,
+    from_entity_id=1,
+    to_entity_id=2,
+    relation_type="lives_in",
+    weight=1.0,
+    is_causal=False,
+    confidence=1.0,
+    context={},
+    valid_from=None,
+    valid_until=None,
+    recorded_at=NOW,
+    retracted_at=None,
+    chunk_id=None,
+    sentence=None,
+    extractor="pattern",
 )
 STATEMENT = st.builds(
     lambda tail, since, until, who: replace(
