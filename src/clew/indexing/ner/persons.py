@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 from clew.indexing.ner.entity_types import TITLES
@@ -156,8 +156,8 @@ class Persons:
     def _of_names(self) -> Iterator[AliasEvidence]:
         tied = {one.alias for one in self._stated}
         for name in self._names:
-            for other, id_ in self._whose.items():
-                if id_ == self._id_of(name):
+            for other in self._alike(name):
+                if other not in self._whose or self._whose[other] == self._id_of(name):
                     continue
                 if stands_for(name, other) and name not in tied:
                     yield from self._tie(name, other, other)
@@ -188,6 +188,20 @@ class Persons:
             for short, name in found.items():
                 yield replace(short_form(short, name), evidence=f"initials of {name!r}")
 
+    @cached_property
+    def _by_letters(self) -> dict[str, list[str]]:
+        """Names of the store and the document by the first letters of each word."""
+        found: dict[str, list[str]] = {}
+        for name in dict.fromkeys((*self._whose, *self._names)):
+            for word in words_of(name):
+                found.setdefault(word[:_LEAST], []).append(name)
+        return found
+
+    def _alike(self, name: str) -> list[str]:
+        """Names that may stand for it, or it for them: one word begins like one of its own."""
+        near = (self._by_letters.get(word[:_LEAST], ()) for word in words_of(name))
+        return list(dict.fromkeys(chain.from_iterable(near)))
+
     def _id_of(self, name: str) -> int | str:
         return self._known.get(entity_key(name), ("", name))[1]
 
@@ -216,8 +230,8 @@ class Persons:
 
     def _tie(self, short: str, full: str, stored: str) -> Iterator[AliasEvidence]:
         """Tie both where nobody else may be meant; `stored` is the one that is known."""
-        whose = {**self._whose, **{name: self._id_of(name) for name in self._names}}
-        meant = {id_ for name, id_ in whose.items() if stands_for(short, name)}
+        fitting = (name for name in self._alike(short) if stands_for(short, name))
+        meant = {self._id_of(n) if n in self._names else self._whose[n] for n in fitting}
         taken = [*words_of(short), *words_of(full), entity_key(short), entity_key(full)]
         if len(meant) == 1 and self._is_here(self._whose[stored], taken):
             yield from self._all_names(short, full)
