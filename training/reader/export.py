@@ -107,14 +107,27 @@ def written(folder: Path) -> dict[str, Tensor]:
     """
     import torch
 
+    arrays = written_arrays(folder)
+    state = layers_of(arrays)
+    state |= {f"{head}.bias": arrays[f"{head}.bias"] for head in HEADS}
+    state |= {f"{head}.weight": arrays[f"{head}.matrix"].T for head in HEADS}
+    return {name: torch.tensor(array, dtype=torch.float32) for name, array in state.items()}
+
+
+def written_arrays(folder: Path) -> dict[str, Array]:
+    """Return the arrays of a model in int8 by name, with its matrices as they were rounded."""
     model = onnx.load(folder / "model.onnx")
     arrays = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
     for name in [one for one in arrays if one.endswith(".int8")]:
         name = name.removesuffix(".int8")
         matrix = arrays[name + ".int8"].astype(np.float32) * arrays[name + ".scale"]
         arrays[name + ".weight"] = (matrix * arrays.get(name + ".evened", np.ones(1))[:, None]).T
-    state = {f"{head}.bias": arrays[f"{head}.bias"] for head in HEADS}
-    state |= {f"{head}.weight": arrays[f"{head}.matrix"].T for head in HEADS}
+    return arrays
+
+
+def layers_of(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the weights of the layers under the names that `Encoder` has."""
+    state: dict[str, Array] = {}
     for number in range(sum(one.endswith("intermediate.dense.bias") for one in arrays)):
         layer, own = f"encoder.layer.{number}.", f"layers.{number}."
         inward = [arrays[f"{layer}attention.self.{part}.weight"] for part in PARTS]
@@ -123,7 +136,7 @@ def written(folder: Path) -> dict[str, Tensor]:
         for part, name in _NAMES.items():
             for kind in ("weight", "bias"):
                 state[f"{own}{part}.{kind}"] = arrays[f"{layer}{name}.{kind}"]
-    return {name: torch.tensor(array, dtype=torch.float32) for name, array in state.items()}
+    return state
 
 
 def largest(reader: Reader, tokenizer: Tokenizer, data: Path) -> dict[str, Array]:

@@ -19,7 +19,14 @@ import torch
 from onnx import TensorProto, helper
 
 from models.make import FUSED, IR_VERSION, OPSET, Array
-from training.reader.export import _NAMES, PASSAGES, ReaderGraph, by_berts_names
+from training.reader.export import (
+    _NAMES,
+    PASSAGES,
+    ReaderGraph,
+    by_berts_names,
+    layers_of,
+    written_arrays,
+)
 from training.tagger.network import Tagger, batch
 
 HEADS = ("name", "kind", "pair", "relation")
@@ -31,10 +38,15 @@ def main() -> None:
     parser.add_argument("weights", type=Path)
     parser.add_argument("run", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument(
+        "--average", type=Path, help="a tagger in ONNX: write the mean of its weights and these"
+    )
     parser.add_argument("--exact", action="store_true", help="in fp32, to compare with")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     state = torch.load(given.run / "tagger.pt")
+    if given.average:
+        state |= {name: (state[name] + one) / 2 for name, one in written(given.average).items()}
     weights = by_berts_names({name: one.numpy() for name, one in state.items()})
     config = json.loads((given.weights / "config.json").read_text("utf-8"))
     config["num_hidden_layers"] = 1 + max(int(n.split(".")[2]) for n in weights if "layer." in n)
@@ -53,6 +65,15 @@ def main() -> None:
     }
     np.savez(given.out / "heads.npz", **heads)
     shutil.copyfile(given.weights / "tokenizer.json", given.out / "tokenizer.json")
+
+
+def written(folder: Path) -> dict[str, torch.Tensor]:
+    """Return the weights of a tagger that `main` wrote, but for those of words and tags."""
+    arrays = written_arrays(folder)
+    kept = [name for name in arrays if name.startswith("embeddings.")]
+    heads = np.load(folder / "heads.npz")
+    state = {**layers_of(arrays), **{name: arrays[name] for name in kept}, **heads}
+    return {name: torch.tensor(array, dtype=torch.float32) for name, array in state.items()}
 
 
 def largest(tagger: Tagger, run: Path) -> dict[str, Array]:

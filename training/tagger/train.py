@@ -2,7 +2,7 @@
 
 WEIGHTS is the folder of all-MiniLM-L6-v2, FOLDER that of `benchmarks.real.fetch`. One folder in
 five is left out; the figures printed are of these. Two processes read windows of their own and
-average their gradients. RUN gets `tagger.pt`; a `begin.pt` there is what training goes on from.
+average their gradients. RUN gets `tagger.pt`; `--begin` is a tagger in ONNX to go on from.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from torch import distributed, multiprocessing
 from training.reader.examples import share_of
 from training.reader.train import load_tokenizer
 from training.tagger.examples import Example, read_examples
+from training.tagger.export import written
 from training.tagger.network import Tagger
 
 RATE, HEADS_RATE = 1.5e-4, 6e-4
@@ -35,6 +36,7 @@ def main() -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--real", type=Path, help="folder of benchmarks.real.fetch")
     parser.add_argument("--train", type=Path, help="folder of the data sets (see models/README.md)")
+    parser.add_argument("--begin", type=Path, help="a tagger in ONNX to go on from")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--rate", type=float, default=1.0, help="of the usual one")
@@ -59,8 +61,8 @@ def learn(rank: int, given: argparse.Namespace) -> None:
     learned = [one for one in examples if share_of(one.folder) >= HELD_OUT]
     left_out = [one for one in examples if share_of(one.folder) < HELD_OUT]
     tagger = Tagger(given.weights, given.layers)
-    if (given.run / "begin.pt").exists():
-        tagger.load_state_dict(torch.load(given.run / "begin.pt"))
+    if given.begin:
+        tagger.load_state_dict(written(given.begin), strict=False)
     heads = [p for n, p in tagger.named_parameters() if p.requires_grad and tagger.is_head(n)]
     others = [p for n, p in tagger.named_parameters() if p.requires_grad and not tagger.is_head(n)]
     optimizer = torch.optim.AdamW(

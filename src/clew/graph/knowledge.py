@@ -30,7 +30,7 @@ def is_known(store: Store, entity_ids: Ids) -> NDArray[np.bool_]:
 def distinct_facts(
     relations: Sequence[Relation], moment: datetime | None = None
 ) -> list[tuple[Relation, int]]:
-    """Return each fact once for each of its periods, and how many statements say it.
+    """Return each fact of two entities once for each of its periods, with how often it is said.
 
     Facts that hold at the moment come first, where one is given; else the order stays. A statement
     without a time counts for the period that is open. What was stated by hand stands for what
@@ -38,6 +38,8 @@ def distinct_facts(
     """
     facts: dict[tuple[int, str, int], list[Relation]] = {}
     for one in relations:
+        if one.from_entity_id == one.to_entity_id:
+            continue  # two names that became one
         facts.setdefault(one.fact, []).append(one)
     found: list[tuple[Relation, int]] = []
     for said in facts.values():

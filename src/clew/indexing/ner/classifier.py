@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.indexing.ner.entity_types import CODE
-from clew.indexing.ner.persons import full_names, short_form
+from clew.indexing.ner.persons import full_names, short_form, words_of
 from clew.indexing.relations.phrases import is_denied, states_facts
 from clew.ports import EITHER_WAY, KINDS, RELATIONS
 from clew.text import entity_key
@@ -105,6 +105,8 @@ def classified(
     things = named_things(found)
     read = read_names(chunks, title, found, things, tagger)
     types = {key: thing.type_by(tagger.bounds) for key, thing in things.items()}
+    # "Dad" and "Dr" are whomever the writer means.
+    types |= {key: TERM for key, kind in types.items() if kind == "person" and not words_of(key)}
     relations = [relation for chunk in found.chunks for relation in chunk.relations]
     ends = [(one.head, one.tail) for one in relations]
     for name in chain(*ends, *((one.alias, one.name) for one in found.aliases)):
