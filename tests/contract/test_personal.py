@@ -76,7 +76,7 @@ def test_an_attendee_a_contact_a_sender_and_a_name_in_a_note_are_one(store: Clew
 
     assert {store.entities.get(name).id for name in names} == {maria.id}
     assert reasons["Maria"] == "the only contact with the given name 'Maria'"
-    assert "maria.lopez@acme.example" in reasons["maria.lopez@acme.example"]
+    assert reasons["maria.lopez@acme.example"] == "address in the contact 'Maria Lopez'"
     assert {"text/calendar", "text/vcard", "message/rfc822", "text/markdown"} <= kinds
 
 

@@ -472,7 +472,7 @@ def test_entity_show_tells_validity_salience_and_tier(in_process: Run, workshop:
 
     lines = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines()]
     sentence = "Mara Lind moved to Ostby last month."
-    assert ["Mara Lind", "lives_in", "Ostby", "since 2024", sentence] in lines
+    assert ["Mara Lind", "lives_in", "Ostby", "since 2024", "1", sentence] in lines
     assert ["tier", found["entity"]["tier"]] in lines
     ends = {r["tail"]: r["valid_until"] for r in found["relations"] if r["relation"] == "lives_in"}
     assert ends == {"Tarnholm": "2024-01-01T00:00:00+00:00", "Ostby": None}

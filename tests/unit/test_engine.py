@@ -99,7 +99,7 @@ def test_a_store_is_a_collection_of_documents(engine: clew.Clew, folder: Path) -
     assert list(found) == list(found.hits)
     assert len(found) == len(found.to_dicts()) > 0
     assert [one["text"] for one in found.to_dicts()] == [hit.chunk.text for hit in found]
-    for names, where in (((), ()), ([infos[0].id], "draft = true")):
+    for names, where in ((None, ()), ([infos[0].id], "draft = true")):
         with pytest.raises(InputError, match="one of the two"):
             engine.delete(names, where=where)
     engine.add("The bell cracked.", source="draft", metadata={"draft": True})

@@ -257,7 +257,7 @@ class Documents:
             free = free_bytes(connection)
         return folder_size(self._state.store.folder) - free
 
-    def delete(self, names: Sequence[str] = (), *, where: Where = ()) -> int:
+    def delete(self, names: Sequence[str] | None = None, *, where: Where = ()) -> int:
         """Delete documents and whatever only they hold; the number deleted.
 
         By name, or all that meet filters (docs/filters.md): one of the two. All names are looked up
@@ -265,9 +265,9 @@ class Documents:
         deleted.
         """
         check_several(names=names)
-        if bool(names) == bool(where):
+        if (names is None) != bool(where):
             raise InputError("give names or where; one of the two: nothing was deleted")
-        names = names or [one.id for one in self.list(where)]
+        names = [one.id for one in self.list(where)] if names is None else names
         ids = [self.named(name).id for name in names]
         with self._state.writing:
             deleted = self._state.store.delete(ids)

@@ -339,8 +339,8 @@ _MOST = 20
 _PER_CLAUSE = 5
 """Elements, the nearest to a clause, whose statements it is compared with."""
 _BREAK = re.compile(
-    r"[;:,]\s+(?!not\b)|\s+(?:and|but|because|so that|although|though|while|since|who|which"
-    r"|whose)\s+|,?\s+(?=(?:rather than|instead of|if)\s)|,\s+(?=not\s)"
+    r"[;:,]\s++(?!not\b)|(?<!\s)\s++(?:and|but|because|so that|although|though|while|since|who"
+    r"|which|whose)\s++|(?<![\s,]),?+\s++(?=(?:rather than|instead of|if)\s)|,\s++(?=not\s)"
 )
 # Words that deny what follows them; and those that say that what stands before them is undone.
 _DENIES = re.compile(
@@ -357,8 +357,10 @@ _UNDONE = re.compile(
 )
 _LACKS = re.compile(r"\bwithout(?! (?:exception|fail|delay|doubt))\b", re.IGNORECASE)
 _EXEMPTS = re.compile(r"\b(?:before|until|unless|except|without)\b", re.IGNORECASE)
+# The first denial decides: to look behind each would take the square of the text's length.
 _DEMANDS = re.compile(
-    rf"\b(?:no(?:t|ne|body|thing)?|never|cannot)\b.*{_EXEMPTS.pattern}", re.IGNORECASE
+    rf"\A(?>.*?\b(?:no(?:t|ne|body|thing)?|never|cannot)\b).*{_EXEMPTS.pattern}",
+    re.IGNORECASE | re.DOTALL,
 )
 _SUPPOSES = re.compile(r"\?\s*$|^if\b|\b(?:would|could|might)\b", re.IGNORECASE)
 # Verbs that deny what they are said of, after the classes of Levin, "English Verb Classes and
