@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from clew.aio import AsyncClew, aopen
     from clew.engine.state import Models
     from clew.library import Clew
     from clew.settings import Settings, load_settings
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncClew",
     "Clew",
     "ClewError",
     "Context",
@@ -38,11 +40,14 @@ __all__ = [
     "SearchResult",
     "Settings",
     "__version__",
+    "aopen",
     "load_settings",
     "open",
 ]
 
 _MODULES = {
+    "AsyncClew": "clew.aio",
+    "aopen": "clew.aio",
     "Clew": "clew.library",
     "Settings": "clew.settings",
     "load_settings": "clew.settings",

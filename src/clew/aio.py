@@ -1,0 +1,115 @@
+"""The library for programs that await: the same methods, done in threads.
+
+A call whose task is cancelled ends: the work in its thread stops at its next step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+import anyio
+from anyio import from_thread, to_thread
+
+from clew.library import Clew
+from clew.request_end import request
+
+if TYPE_CHECKING:
+    from clew.types import Answer
+
+Given, Result = ParamSpec("Given"), TypeVar("Result")
+
+
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """Return what some work comes to; where the task that waits is cancelled, the work ends."""
+    with request():
+        return await to_thread.run_sync(work, abandon_on_cancel=True)
+
+
+def awaited(
+    method: Callable[Concatenate[Clew, Given], Result],
+) -> Callable[Concatenate[AsyncClew, Given], Awaitable[Result]]:
+    """Return a method of `Clew` to be awaited."""
+
+    @wraps(method)
+    async def call(self: AsyncClew, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        return await in_thread(partial(method, self.clew, *args, **kwargs))
+
+    return call
+
+
+class AsyncClew:
+    """One namespace's store, its methods awaited; made by `clew.aopen`.
+
+    `clew` is the store itself: its parts (`entities`, `graph`, …) are called in threads by
+    `await clew.aio.in_thread(partial(store.clew.graph.communities, level=1))`.
+    """
+
+    def __init__(self, clew: Clew) -> None:
+        self.clew = clew
+
+    index = awaited(Clew.index)
+    add = awaited(Clew.add)
+    add_documents = awaited(Clew.add_documents)
+    delete = awaited(Clew.delete)
+    get = awaited(Clew.get)
+    text = awaited(Clew.text)
+    list = awaited(Clew.list)
+    count = awaited(Clew.count)
+    search = awaited(Clew.search)
+    ask = awaited(Clew.ask)
+
+    @asynccontextmanager
+    async def streamed(
+        self,
+        question: str,
+        **options: Any,  # noqa: ANN401 - those of `ask`
+    ) -> AsyncIterator[tuple[AsyncIterator[str], Callable[[], Answer]]]:
+        """Ask, and go through the answer while it is written; the options are those of `ask`.
+
+        Gives the pieces, each as soon as it was checked, and what returns the whole behind them.
+
+            async with store.streamed("Who built the clock?") as (pieces, answer):
+                async for piece in pieces:
+                    print(piece, end="")
+            print(answer().sources)
+        """
+        send, receive = anyio.create_memory_object_stream[str](math.inf)
+        made: list[Answer] = []
+
+        async def work() -> None:
+            def tell(piece: str) -> None:
+                from_thread.run_sync(send.send_nowait, piece)
+
+            async with send:
+                made.append(await self.ask(question, tell=tell, **options))
+
+        async with anyio.create_task_group() as tasks, receive:
+            tasks.start_soon(work)
+            yield receive, lambda: made[0]
+            # Who goes through a part of it waits for no more.
+            tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def aopen(
+    *args: Any,  # noqa: ANN401 - those of `open`
+    **options: Any,  # noqa: ANN401 - those of `open`
+) -> AsyncIterator[AsyncClew]:
+    """Open a store to be awaited; what is given is what `clew.open` takes.
+
+    async with clew.aopen("notes.clew") as store:
+        await store.index("~/notes")
+        result = await store.search("Who built the clock?")
+    """
+    import clew
+
+    opened = await in_thread(partial(clew.open, *args, **options))
+    try:
+        yield AsyncClew(opened)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(opened.close)
