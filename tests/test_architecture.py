@@ -90,7 +90,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "operations": ENGINE | {"jobs"},
     # `clew.open`: the engine, and the tools that call it.
     "library": ENGINE | {"operations"},
-    "clew": PORTS | {"engine", "library"},
+    "aio": ENGINE | {"library"},
+    "clew": PORTS | {"aio", "engine", "library"},
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},

@@ -10,16 +10,18 @@ with clew.open("notes.clew") as store:
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from clew.aio import AsyncClew, aopen
+    from clew.aio import AsyncClew
     from clew.engine.state import Models
     from clew.library import Clew
     from clew.settings import Settings, load_settings
@@ -47,7 +49,6 @@ __all__ = [
 
 _MODULES = {
     "AsyncClew": "clew.aio",
-    "aopen": "clew.aio",
     "Clew": "clew.library",
     "Settings": "clew.settings",
     "load_settings": "clew.settings",
@@ -104,3 +105,18 @@ def open(
         opened.close()
         raise
     return opened
+
+
+def aopen(
+    *args: Any,  # noqa: ANN401 - those of `open`
+    **options: Any,  # noqa: ANN401 - those of `open`
+) -> AbstractAsyncContextManager[AsyncClew]:
+    """Open a store to be awaited, with what `open` takes; its methods are those of `Clew`.
+
+    async with clew.aopen("notes.clew") as store:
+        await store.index("~/notes")
+        result = await store.search("Who built the clock?")
+    """
+    from clew.aio import opened
+
+    return opened(partial(open, *args, **options))

@@ -20,7 +20,8 @@ from clew.request_end import request
 if TYPE_CHECKING:
     from clew.types import Answer
 
-Given, Result = ParamSpec("Given"), TypeVar("Result")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
@@ -35,7 +36,7 @@ def awaited(
     """Return a method of `Clew` to be awaited."""
 
     @wraps(method)
-    async def call(self: AsyncClew, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+    async def call(self: AsyncClew, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
         return await in_thread(partial(method, self.clew, *args, **kwargs))
 
     return call
@@ -60,7 +61,14 @@ class AsyncClew:
     list = awaited(Clew.list)
     count = awaited(Clew.count)
     search = awaited(Clew.search)
-    ask = awaited(Clew.ask)
+
+    async def ask(
+        self,
+        question: str,
+        **options: Any,  # noqa: ANN401 - those of `Clew.ask`
+    ) -> Answer:
+        """The answer in statements; see `Clew.ask`."""
+        return await in_thread(partial(self.clew.ask, question, **options))
 
     @asynccontextmanager
     async def streamed(
@@ -95,21 +103,11 @@ class AsyncClew:
 
 
 @asynccontextmanager
-async def aopen(
-    *args: Any,  # noqa: ANN401 - those of `open`
-    **options: Any,  # noqa: ANN401 - those of `open`
-) -> AsyncIterator[AsyncClew]:
-    """Open a store to be awaited; what is given is what `clew.open` takes.
-
-    async with clew.aopen("notes.clew") as store:
-        await store.index("~/notes")
-        result = await store.search("Who built the clock?")
-    """
-    import clew
-
-    opened = await in_thread(partial(clew.open, *args, **options))
+async def opened(make: Callable[[], Clew]) -> AsyncIterator[AsyncClew]:
+    """What `clew.aopen` gives: a store that `make` opens, closed in the end."""
+    clew = await in_thread(make)
     try:
-        yield AsyncClew(opened)
+        yield AsyncClew(clew)
     finally:
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(opened.close)
+            await to_thread.run_sync(clew.close)
