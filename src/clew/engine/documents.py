@@ -369,7 +369,7 @@ class Documents:
 
     def count(self, where: Where = ()) -> int:
         """How many documents there are, or meet the filters."""
-        return len(self.list(where))
+        return len(self.list(where)) if where else self._state.store.count_documents()
 
     def __len__(self) -> int:
         """How many documents there are."""

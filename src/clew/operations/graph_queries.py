@@ -218,13 +218,13 @@ def get_entity_neighbors(
         )
         for one in stated
     ]
-    if direction == "both" and relation_type in (None, TOGETHER):
+    if direction == "both" and relation_type in (None, TOGETHER) and len(found) < last:
         together = co_occurring(engine.state.entity_graph, [entity.id], min_weight=min_weight)
         terms = frozenset(engine.store.entities_of_type(TERM).tolist())
         named = (one for one in together if one.other_id not in terms)
         found += [
             (one.other_id, {**_together(one), "direction": "both", "depth": 1})
-            for one in islice(named, max(last - len(found), 0))
+            for one in islice(named, last - len(found))
         ]
     page = found[start : start + limit]
     ends = {one.id: one for one in engine.store.entities([end for end, _ in page])}

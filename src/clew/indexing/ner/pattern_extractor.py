@@ -160,7 +160,7 @@ def resolve_coreference(
     persons = [n for n in full if is_person_shaped(n) and types.get(entity_key(n)) == "person"]
     short = full_names((s.name for s in spans if s.name.isalpha()), persons)
     return Coreference(
-        full={**short} | {a.alias: a.name for a in aliases if a.method == "acronym"},
+        full={**short, **{a.alias: a.name for a in aliases if a.method == "acronym"}},
         short=frozenset(short),
         types=types,
         told=told,
