@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from clew.aio import AsyncClew
     from clew.engine.state import Models
-    from clew.library import Clew
+    from clew.library import Clew, FunctionEmbedder, OwnVectors
     from clew.settings import Settings, load_settings
     from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
 
@@ -36,8 +36,10 @@ __all__ = [
     "Context",
     "Document",
     "Entity",
+    "FunctionEmbedder",
     "Hit",
     "IndexReport",
+    "OwnVectors",
     "Relation",
     "SearchResult",
     "Settings",
@@ -50,6 +52,8 @@ __all__ = [
 _MODULES = {
     "AsyncClew": "clew.aio",
     "Clew": "clew.library",
+    "FunctionEmbedder": "clew.library",
+    "OwnVectors": "clew.library",
     "Settings": "clew.settings",
     "load_settings": "clew.settings",
     **dict.fromkeys(

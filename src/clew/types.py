@@ -358,6 +358,9 @@ class Document(DocumentHead):
     """Offset in `text` at which each page starts; empty where there are no pages."""
     pieces: tuple[Piece, ...] = ()
     """The chunks, where the document comes ready split; they are in order and do not overlap."""
+    vector: tuple[float, ...] | None = None
+    """Its embedding, where the caller brings it: that of each of its chunks. None: the store's
+    embedder makes them."""
 
     @property
     def id(self) -> str:

@@ -42,6 +42,8 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from clew.indexing.inputs import FileInput, Input
     from clew.indexing.pipeline import IncrementalIndexer, Quota
 
@@ -144,10 +146,13 @@ class Documents:
     def add_documents(
         self, documents: Iterable[Document], *, progress: Progress | None = None
     ) -> IndexReport:
-        """Index documents that the caller has made; those that are unchanged are left alone."""
+        """Index documents that the caller has made, in place of those with the same sources.
+
+        Those that are unchanged are left alone. One may bring its `vector`, as in `add`.
+        """
         from clew.indexing.inputs import DocumentInput
 
-        given = list(documents)
+        given = [replace(one, vector=self._unit(one.vector)) for one in documents]
         check_given(*(document.origin for document in given))
         return self.add_inputs([DocumentInput(one) for one in given], progress=progress)
 
@@ -159,10 +164,14 @@ class Documents:
         title: str = "",
         media_type: str = "text/plain",
         metadata: dict[str, Any] | None = None,
+        vector: ArrayLike | None = None,
     ) -> str:
         """Index one text in place of the one with the same `source`; the document's id.
 
-        Raises `UnreadableError` for a text of white space alone.
+        `vector` is its embedding where the caller brings it, and that of each of its passages where
+        it has several; it lasts until the store is indexed again by another model. Raises
+        `UnreadableError` for a text of white space alone, `InputError` for a vector of another
+        length than the store's.
         """
         from clew.indexing.inputs import DocumentOverrides, TextInput, text_source
 
@@ -171,10 +180,14 @@ class Documents:
             text=text,
             media_type=media_type,
             overrides=DocumentOverrides(title=title, metadata=metadata or {}),
+            vector=self._unit(vector),
         )
         for skipped in self.add_inputs([given]).skipped:
             raise UnreadableError(skipped.source, skipped.reason)
         return document_id(given.source)
+
+    def _unit(self, vector: ArrayLike | None) -> tuple[float, ...] | None:
+        return None if vector is None else self._state.unit(vector)
 
     def add_inputs(
         self,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
 from clew.engine.state import AWAY, EngineState
 from clew.errors import (
@@ -31,6 +31,9 @@ from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
 from clew.types import Answer, AnswerMode, Fusion, SearchResult
 from clew.wiring import store_exists
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _FROM_SETTINGS = (
     *("strategy", "limit", "max_tokens", "max_hops", "fusion", "alpha", "weights", "hierarchy"),
@@ -55,6 +58,7 @@ class SearchOptions(TypedDict, total=False):
     min_confidence: float | None
     fast: bool
     rerank: bool
+    rerank_weight: float | None
     model_filter: bool | None
     model: LanguageModel | None
     explain: bool
@@ -79,8 +83,9 @@ class Search:
 
     def search(
         self,
-        question: str,
+        question: str = "",
         *,
+        vector: ArrayLike | None = None,
         strategy: str | None = None,
         limit: int | None = None,
         max_tokens: int | None = None,
@@ -99,6 +104,8 @@ class Search:
 
         Args:
             question: In words.
+            vector: The question's embedding, where the caller brings it; without words, the
+                passages nearest to it are found.
             strategy: How passages are found; `auto` lets the router choose and say why.
             limit: Passages, at most.
             max_tokens: Tokens of the assembled context, at most.
@@ -117,6 +124,9 @@ class Search:
         the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
+        brought = None if vector is None else self._state.unit(vector)
+        if brought and not question.strip():
+            strategy = strategy or "vector"
 
         defaults, now = self._state.settings.search, self._state.now()
         kind = rag_type if rag_type and strategy is None else ""
@@ -129,6 +139,7 @@ class Search:
             temporal=temporal,
             now=now,
             rag_type=kind,
+            vector=brought,
             given=frozenset(name for name, value in options.items() if value is not None),
             **{
                 **{name: getattr(defaults, name) for name in _FROM_SETTINGS},

@@ -14,11 +14,14 @@ from datetime import date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
+import numpy as np
+
 from clew.derived_files import is_outdated
 from clew.errors import InputError, ModelError, StoreBusyError, StoreError, StoreUnavailableError
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapshot
 from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
+from clew.models.given import as_embedder, as_reranker, unit_vectors
 from clew.packs import EnabledPacks
 from clew.ports import (
     Embedder,
@@ -53,10 +56,13 @@ from clew.wiring import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.hookspecs import FieldKind
     from clew.indexing.pipeline import IndexingPipeline
     from clew.indexing.processes import Runner
+    from clew.models.given import EmbedFunction, RerankFunction
     from clew.settings import Settings
     from clew.stores.store import Store
 
@@ -160,9 +166,9 @@ VIEWS_KEPT = 3
 class Models(TypedDict, total=False):
     """What stands in for the models that the settings name."""
 
-    embedder: Embedder | None
+    embedder: Embedder | EmbedFunction | None
     extractor: Extractor | None
-    reranker: Reranker | None
+    reranker: Reranker | RerankFunction | None
     language_model: LanguageModel | None
 
 
@@ -175,9 +181,10 @@ class EngineState:
     def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
         self.settings = settings
         self.store = make_store(settings)
-        self.embedder = models.get("embedder") or make_embedder(settings)
+        embedder, reranker = models.get("embedder"), models.get("reranker")
+        self.embedder = as_embedder(embedder) if embedder else make_embedder(settings)
         """The model that texts and questions are embedded with."""
-        self.reranker = models.get("reranker") or make_reranker(settings)
+        self.reranker = as_reranker(reranker) if reranker else make_reranker(settings)
         """Reads question and passage together; None where none is configured."""
         self._before_close: list[Callable[[], None]] = []
         given = models.get("language_model")
@@ -260,6 +267,17 @@ class EngineState:
         """The embedding of a question, which may have been asked before."""
         make = self.embedder.embed_query
         return self.query_vectors.get_or_make(question, lambda: make(question))
+
+    def unit(self, vector: ArrayLike) -> tuple[float, ...]:
+        """A vector that a caller brings, of length 1; raises `InputError` where it does not fit."""
+        with suppress(ModelError):
+            (made,) = unit_vectors(np.atleast_2d(np.asarray(vector)), "the caller")
+            if len(made) == self.embedder.dimension:
+                return tuple(made.tolist())
+        raise InputError(
+            f"the vector {vector!r:.60} cannot be; expected {self.embedder.dimension} finite"
+            f" numbers, not all 0, as {self.embedder.name!r} has them"
+        )
 
     @cached_property
     def language_model(self) -> ModelClient | None:

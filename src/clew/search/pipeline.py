@@ -122,7 +122,7 @@ def _understand(
     if len(session.question) == MAX_QUESTION:
         session.note(f"only the first {MAX_QUESTION} characters of the question were read")
     missing = ""
-    if not session.question.strip():
+    if not session.question.strip() and options.vector is None:
         missing = "the question is empty"
     elif session.allowed is not None and not len(session.allowed) and not session.earlier:
         missing = "no passage meets the filters"
