@@ -51,6 +51,8 @@ LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
 
 
+PAGE = 500
+"""Documents that are read at once where all are gone through."""
 LISTS = (".vcf", ".csv", ".tsv")
 """Endings of files that list things by their names in full; they are read first."""
 
@@ -185,6 +187,44 @@ class Documents:
         for skipped in self.add_inputs([given]).skipped:
             raise UnreadableError(skipped.source, skipped.reason)
         return document_id(given.source)
+
+    def update(
+        self,
+        name: str,
+        *,
+        text: str | None = None,
+        title: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        vector: ArrayLike | None = None,
+    ) -> str:
+        """Change a document that was given as a text; its id, which stays.
+
+        What is not given stays as it is. `metadata` is laid over that of the document: a field
+        that is None goes. A `vector` that was brought has to be brought again.
+
+        Raises `NotFoundError` for an unknown id or source, and `InputError` for a document that was
+        read from a file, which the next `index` would read again.
+        """
+        old = self.named(name)
+        if old.read_from:
+            raise InputError(
+                f"{old.source!r} was read from a file; change the file and index it again, or add"
+                " a text under a source of its own"
+            )
+        merged = {**old.metadata, **(metadata or {})}
+        changed = Document(
+            source=old.source,
+            text=self.text(old.id) if text is None else text,
+            title=old.title if title is None else title,
+            media_type=old.media_type,
+            created_at=old.created_at,
+            date_source=old.date_source,
+            date_precision=old.date_precision,
+            metadata={name: value for name, value in merged.items() if value is not None},
+            vector=self._unit(vector),
+        )
+        self.add_documents([changed])
+        return old.id
 
     def _unit(self, vector: ArrayLike | None) -> tuple[float, ...] | None:
         return None if vector is None else self._state.unit(vector)
@@ -393,8 +433,11 @@ class Documents:
         return True
 
     def __iter__(self) -> Iterator[DocumentInfo]:
-        """All documents, by source."""
-        return iter(self.list())
+        """All documents, by source, read in pages."""
+        page = self.list(limit=PAGE)
+        while page:
+            yield from page
+            page = self.list(after=page[-1].source, limit=PAGE)
 
     def __contains__(self, name: object) -> bool:
         """Whether a document has this id or source."""
@@ -404,9 +447,17 @@ class Documents:
             return False
 
     # Last: in what follows, `list` would be the method.
-    def list(self, where: Where = ()) -> list[DocumentInfo]:
+    def list(
+        self, where: Where = (), *, after: str = "", limit: int | None = None
+    ) -> list[DocumentInfo]:
         """All documents, or those that meet the filters, by source.
 
-        Raises `FilterError` for a filter that cannot be read; see docs/filters.md.
+        A page has the first `limit` (at least 1) of those whose source comes after `after`. Raises
+        `FilterError` for a filter that cannot be read; see docs/filters.md.
         """
-        return self._state.store.documents(where=read_where(where))
+        if limit is not None and limit < 1:
+            raise InputError(f"limit {limit!r} cannot be; expected at least 1")
+        if limit is not None and not where:
+            return self._state.store.documents_after(after, limit)
+        found = self._state.store.documents(where=read_where(where))
+        return [one for one in found if one.source > after][:limit]

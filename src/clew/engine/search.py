@@ -10,12 +10,15 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
-from clew.engine.state import AWAY, EngineState
+from clew.engine.state import AWAY, EngineState, Models
 from clew.errors import (
     InputError,
     NotFoundError,
@@ -25,6 +28,7 @@ from clew.errors import (
 )
 from clew.filters import Where, read_where
 from clew.ports import Estimate, LanguageModel, ModelClient
+from clew.request_end import request
 from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
@@ -174,12 +178,9 @@ class Search:
         settings = state.settings.model_copy(update={"namespace": namespace})
         if not re.fullmatch(NAMESPACE, namespace) or not store_exists(settings):
             raise NotFoundError(f"there is no namespace {namespace!r}; name one that has documents")
-        other = EngineState(
-            settings,
-            embedder=state.embedder,
-            reranker=state.reranker,
-            language_model=state.language_model,
-        )
+        # What its model spends is counted with this one's.
+        models: Models = {**state.models, "language_model": state.language_model}
+        other = EngineState(settings, **models)
         other.query_vectors = state.query_vectors
         try:
             yield Search(other)
@@ -325,6 +326,42 @@ class Ask:
         began, found = time.perf_counter(), found if mode == "global" else with_stated(found)
         made = quoted_answer(found, tell, began, [WITHOUT_MODEL] * found.reached)
         return replace(made, mode=mode, questions=asked)
+
+    @contextmanager
+    def streamed(
+        self,
+        question: str,
+        **options: Any,  # noqa: ANN401 - those of `ask`
+    ) -> Iterator[tuple[Iterator[str], Callable[[], Answer]]]:
+        """Ask, and go through the answer while it is written; the options are those of `ask`.
+
+        Gives the pieces, each as soon as it was checked, and what returns the whole answer. Both
+        raise what `ask` raises. Leaving the block early ends the work.
+
+            with store.streamed("Who built the clock?") as (pieces, answer):
+                for piece in pieces:
+                    print(piece, end="")
+            print(answer().sources)
+        """
+        told: SimpleQueue[str | None] = SimpleQueue()
+
+        def work() -> Answer:
+            try:
+                return self.ask(question, tell=told.put, **options)
+            finally:
+                told.put(None)
+
+        with request() as end, ThreadPoolExecutor(1, "clew-answer") as threads:
+            made = threads.submit(copy_context().run, work)
+
+            def pieces() -> Iterator[str]:
+                yield from iter(told.get, None)
+                made.result()
+
+            try:
+                yield pieces(), made.result
+            finally:
+                end()
 
     def warm(self, limit: int | None = None) -> None:
         """Have a local model loaded in the background while passages are found, `limit` at most.

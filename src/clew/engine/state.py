@@ -12,9 +12,7 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from datetime import date, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from clew.derived_files import is_outdated
 from clew.errors import InputError, ModelError, StoreBusyError, StoreError, StoreUnavailableError
@@ -231,6 +229,16 @@ class EngineState:
         self.vector_index.close()
         self.store.close()
 
+    @property
+    def models(self) -> Models:
+        """The models, for another namespace to share."""
+        return {
+            "embedder": self.embedder,
+            "extractor": self._extractor,
+            "reranker": self.reranker,
+            "language_model": self.language_provider,
+        }
+
     def before_close(self, action: Callable[[], None]) -> None:
         """Have something done when the engine closes, while the store is still open."""
         self._before_close.append(action)
@@ -271,7 +279,7 @@ class EngineState:
     def unit(self, vector: ArrayLike) -> tuple[float, ...]:
         """A vector that a caller brings, of length 1; raises `InputError` where it does not fit."""
         with suppress(ModelError):
-            (made,) = unit_vectors(np.atleast_2d(np.asarray(vector)), "the caller")
+            (made,) = unit_vectors(cast("ArrayLike", [vector]), "the caller")
             if len(made) == self.embedder.dimension:
                 return tuple(made.tolist())
         raise InputError(

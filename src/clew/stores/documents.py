@@ -166,6 +166,11 @@ class Documents(Passages, EarlierVersions):
         found = (_document_info(row) for row in rows)
         return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
 
+    def documents_after(self, source: str, limit: int) -> list[DocumentInfo]:
+        """The documents whose sources come next after this one, in that order."""
+        (rows,) = self.backend.gather(statements.DOCUMENTS_AFTER, after=source, limit=limit)
+        return sorted(map(_document_info, rows), key=attrgetter("source"))
+
     def described(self, entity_type: str, since: str = "", until: str = "~") -> list[DocumentInfo]:
         """Documents whose metadata have this `entity_type`, ordered by source.
 

@@ -139,6 +139,15 @@ MATCH (d:ClewDocument {{namespace: $namespace}}) WHERE d.source >= ''
 {_CYPHER_DOCUMENT}
 """,
 )
+# Those whose sources come next, in their order.
+DOCUMENTS_AFTER = Statement(
+    f"{_SQL_DOCUMENT} WHERE d.source > :after ORDER BY d.source LIMIT :limit",
+    f"""
+MATCH (d:ClewDocument {{namespace: $namespace}}) WHERE d.source > $after
+WITH d ORDER BY d.source LIMIT $limit
+{_CYPHER_DOCUMENT}
+""",
+)
 DOCUMENTS_BY_ORIGIN = Statement(
     f"{_SQL_DOCUMENT} WHERE d.origin = :origin",
     f"MATCH (d:ClewDocument {{namespace: $namespace, origin: $origin}}) {_CYPHER_DOCUMENT}",
