@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from clew.indexing.inputs import FileInput, Input
     from clew.indexing.pipeline import IncrementalIndexer, Quota
+    from clew.ports import Embedder
 
 LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
@@ -248,6 +249,7 @@ class Documents:
         check_given(*(item.source for item in inputs))
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
+        tokens, cost = _spent(state.embedder)
         sources = [item.source for item in inputs]
         run = self._indexer(sources, map(file_source, roots), retry=retry, progress=progress)
         beside = state.store.beside_others(worker) if worker else nullcontext()
@@ -267,6 +269,8 @@ class Documents:
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
+            embedding_tokens=_spent(state.embedder)[0] - tokens,
+            embedding_cost=None if cost is None else (_spent(state.embedder)[1] or 0.0) - cost,
             moved=() if prune else tuple(run.moved()),
             gone=gone,
         )
@@ -461,3 +465,8 @@ class Documents:
             return self._state.store.documents_after(after, limit)
         found = self._state.store.documents(where=read_where(where))
         return [one for one in found if one.source > after][:limit]
+
+
+def _spent(embedder: Embedder) -> tuple[int, float | None]:
+    """Tokens and US dollars that an embedder on a server has counted."""
+    return getattr(embedder, "tokens", 0), getattr(embedder, "cost", None)
