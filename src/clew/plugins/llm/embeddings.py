@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import httpx2
-from numpy.typing import ArrayLike
 
 from clew.errors import ModelError, ModelUnavailableError, SettingsError
 from clew.models.given import FunctionEmbedder
@@ -75,9 +74,9 @@ class RemoteEmbedder(FunctionEmbedder):
         cache = VectorCache(file, f"{self._url} {self.name}", self._settings.remembered)
         return cache.embed(texts, self.dimension, super().embed_documents)
 
-    def _asked(self, prefix: str, texts: Sequence[str]) -> ArrayLike:
+    def _asked(self, prefix: str, texts: Sequence[str]) -> list[Any]:
         """The vectors of texts, asked for in batches."""
-        found: list[ArrayLike] = []
+        found: list[Any] = []
         for start in range(0, len(texts), AT_ONCE):
             given = [prefix + text for text in texts[start : start + AT_ONCE]]
             deadline = time.monotonic() + _SECONDS
@@ -110,7 +109,7 @@ class RemoteEmbedder(FunctionEmbedder):
                 return reply
         raise ModelError(f"{self.name} answers with something else than JSON: check embed.base_url")
 
-    def _read(self, reply: Mapping[str, Any], count: int) -> list[ArrayLike]:
+    def _read(self, reply: Mapping[str, Any], count: int) -> list[Any]:
         """The vectors of a reply in the order of the texts; what they took is counted."""
         with suppress(KeyError, TypeError):
             if "embeddings" in reply:
