@@ -92,6 +92,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     "library": ENGINE | {"operations"},
     "aio": ENGINE | {"library"},
     "clew": PORTS | {"aio", "engine", "library"},
+    # Adapters to frameworks know what `import clew` gives.
+    "integrations": frozenset({"clew"}),
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},

@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from clew.hookspecs import hookimpl
     from clew.library import Clew, FunctionEmbedder, OwnVectors
     from clew.settings import Settings, load_settings
-    from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
+    from clew.types import (
+        Context,
+        Document,
+        Entity,
+        Hit,
+        IndexReport,
+        NewEntity,
+        Relation,
+        SearchResult,
+    )
 
 __version__ = "0.1.0"
 
@@ -40,6 +49,7 @@ __all__ = [
     "FunctionEmbedder",
     "Hit",
     "IndexReport",
+    "NewEntity",
     "OwnVectors",
     "Relation",
     "SearchResult",
@@ -60,7 +70,16 @@ _MODULES = {
     "hookimpl": "clew.hookspecs",
     "load_settings": "clew.settings",
     **dict.fromkeys(
-        ("Context", "Document", "Entity", "Hit", "IndexReport", "Relation", "SearchResult"),
+        (
+            "Context",
+            "Document",
+            "Entity",
+            "Hit",
+            "IndexReport",
+            "NewEntity",
+            "Relation",
+            "SearchResult",
+        ),
         "clew.types",
     ),
 }
