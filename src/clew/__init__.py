@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.types import (
         Context,
         Document,
+        DocumentInfo,
         Entity,
         Hit,
         IndexReport,
@@ -45,6 +46,7 @@ __all__ = [
     "ClewError",
     "Context",
     "Document",
+    "DocumentInfo",
     "Entity",
     "FunctionEmbedder",
     "Hit",
@@ -73,6 +75,7 @@ _MODULES = {
         (
             "Context",
             "Document",
+            "DocumentInfo",
             "Entity",
             "Hit",
             "IndexReport",

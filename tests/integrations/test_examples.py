@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PRINTED = {
     "langchain": "Piet Oss: Piet Oss kept a workshop by the canal for thirty years.",
+    "langgraph": "  Piet Oss kept a workshop by the canal for thirty years.",
 }
 """By adapter, a line that its example prints."""
 
