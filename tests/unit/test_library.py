@@ -240,6 +240,13 @@ def test_an_answer_is_gone_through(store: clew.Clew) -> None:
         list(pieces)
 
 
+def test_a_checker_and_the_store_refuse_what_is_none_of_the_choices(store: clew.Clew) -> None:
+    with pytest.raises(InputError, match="unknown strategy 'nonsense'; expected one of vector"):
+        store.search("clock", strategy="nonsense")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="nonsense"):
+        store.ask("clock", rag_type="nonsense")  # type: ignore[arg-type]
+
+
 # --- namespaces
 
 
