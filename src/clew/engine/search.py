@@ -62,6 +62,7 @@ class _Choices(TypedDict, total=False):
     fast: bool
     rerank: bool
     rerank_weight: float | None
+    per_document: int | None
     model_filter: bool | None
     explain: bool
     context: bool
