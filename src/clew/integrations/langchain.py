@@ -45,9 +45,6 @@ __all__ = [
     "graph_documents",
 ]
 
-_PASSAGES = 4
-"""Passages that are asked for, for each document wanted: a long document has several."""
-
 
 class ClewRetriever(BaseRetriever):
     """Finds the passages that answer a question, and says how it came to each.
@@ -405,13 +402,11 @@ class ClewVectorStore(VectorStore):
         filter: Any,  # noqa: ANN401 - what `Clew.search` takes as `where`
         **options: Any,  # noqa: ANN401 - those of `Clew.search`
     ) -> list[tuple[Document, float]]:
-        hits = self.store.search(limit=k * _PASSAGES, where=filter or (), **options)
-        best: dict[str, Hit] = {}
-        for hit in hits:
-            best.setdefault(hit.chunk.document_id, hit)
+        options = {"limit": k, "per_document": 1, "where": filter or (), **options}
         return [
-            (self._document(name, hit.chunk.source, hit.chunk.metadata), hit.score)
-            for name, hit in list(best.items())[:k]
+            (self._document(chunk.document_id, chunk.source, chunk.metadata), hit.score)
+            for hit in self.store.search(**options)
+            for chunk in (hit.chunk,)
         ]
 
     def _document(self, name: str, source: str, metadata: Mapping[str, Any]) -> Document:
@@ -510,15 +505,15 @@ def graph_documents(store: Clew) -> list[GraphDocument]:
         >>> for document in graph_documents(store):  # doctest: +SKIP
         ...     print(document.source.metadata, document.relationships)
     """
-    entities = [one.entity for one in store.graph.importance(limit=sys.maxsize)]
+    entities = list(store.entities)
     nodes = {one.name: Node(id=one.name, type=one.entity_type) for one in entities}
     found: dict[str, list[Relationship]] = {}
     for entity in entities:
         for fact in store.graph.relations(entity, limit=sys.maxsize):
-            if fact.head != entity.name:
-                continue
+            if fact.head != entity.name and fact.head in nodes:
+                continue  # it is one of that entity's
             tie = Relationship(
-                source=nodes[fact.head],
+                source=nodes.get(fact.head) or Node(id=fact.head),
                 target=nodes.get(fact.tail) or Node(id=fact.tail),
                 type=fact.relation,
                 properties={"evidence": fact.evidence, "statements": fact.statements},

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClewStore"]
 
-_PASSAGES = 4
-"""Passages that are asked for, for each item wanted: a long item has several."""
 _ROOT = {"field": "meta.within", "operator": "==", "value": "[]"}
 """Items, of all documents that the store may hold."""
 _OPERATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
@@ -134,18 +132,11 @@ class ClewStore(BaseStore):
             found = self.store.list(where)[op.offset : end]
             return [SearchItem(**_parts(one)) for one in found]
         searched = {"field": "meta.searched", "operator": "==", "value": True}
-        hits = self.store.search(
-            op.query,
-            limit=end * _PASSAGES,
-            where=[*where, searched],
-            strategy=self.strategy,
-        )
-        scores: dict[str, float] = {}
-        for hit in hits:
-            scores.setdefault(hit.chunk.document_id, hit.score)
+        options = {"limit": end, "per_document": 1, "strategy": self.strategy}
+        hits = self.store.search(op.query, where=[*where, searched], **options).hits
         return [
-            SearchItem(**_parts(self.store.named(name)), score=score)
-            for name, score in list(scores.items())[op.offset : end]
+            SearchItem(**_parts(self.store.named(hit.chunk.document_id)), score=hit.score)
+            for hit in hits[op.offset :]
         ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
