@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[2]
 PRINTED = {
     "langchain": "Piet Oss: Piet Oss kept a workshop by the canal for thirty years.",
     "langgraph": "  Piet Oss kept a workshop by the canal for thirty years.",
+    "openai_agents": "She was an apprentice of Piet Oss.",
+    "pydantic_ai": "She was an apprentice of Piet Oss.",
 }
 """By adapter, a line that its example prints."""
 
