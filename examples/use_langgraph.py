@@ -13,7 +13,7 @@ Ada Morn came from Lisse. She was an apprentice of Piet Oss.
 Piet Oss kept a workshop by the canal for thirty years.
 The clock of the town hall of Brun was built by its apprentices.
 Where the tower of Orrin stood, a builder found a clock."""
-State = TypedDict("State", {"question": str, "strategy": str, "found": list[str], "sure": float})
+State = TypedDict("State", {"question": str, "strategy": Any, "sure": float}, total=False)
 
 with TemporaryDirectory() as folder, clew.open(folder) as store:
     memory = ClewStore(store, fields=["text"])
@@ -26,7 +26,7 @@ with TemporaryDirectory() as folder, clew.open(folder) as store:
     def retrieve(state: State) -> dict[str, Any]:
         result = store.search(state["question"], strategy=state["strategy"], limit=3)
         print(state["strategy"], *(hit.chunk.text for hit in result), sep="\n  ")
-        return {"found": [hit.chunk.text for hit in result], "sure": result.confidence or 0.0}
+        return {"sure": result.confidence or 0.0}
 
     def judge(state: State) -> dict[str, Any]:
         enough = state["sure"] > 0.5 or state["strategy"] == "graph"
@@ -36,4 +36,4 @@ with TemporaryDirectory() as folder, clew.open(folder) as store:
     builder.add_edge(START, "classify")
     builder.add_conditional_edges("judge", lambda state: "retrieve" if state["strategy"] else END)
     graph = builder.compile(store=memory)
-    graph.invoke({"question": "What did the teacher of the maker of the clock of Vell keep?"})
+    graph.invoke(State(question="What did the teacher of the maker of the clock of Vell keep?"))

@@ -29,4 +29,8 @@ with TemporaryDirectory() as folder, clew.open(folder, namespace="anna") as stor
     context = ToolContext(
         context=None, tool_name=tool.name, tool_call_id="1", tool_arguments=arguments
     )
-    print(agent.name, "reads", asyncio.run(tool.on_invoke_tool(context, arguments)))
+
+    async def call() -> None:
+        print(agent.name, "reads", await tool.on_invoke_tool(context, arguments))
+
+    asyncio.run(call())

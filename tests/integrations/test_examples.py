@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import httpx
 import pytest
+from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parents[2]
 PRINTED = {
@@ -35,10 +40,59 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", PRINTED)
-def test_an_example_is_short_and_its_page_names_it(name: str) -> None:
-    page = (ROOT / "docs" / "integrations" / f"{name}.md").read_text("utf-8")
+@pytest.mark.parametrize(
+    "example", sorted((ROOT / "examples").glob("use_*.py")), ids=lambda p: p.stem
+)
+def test_an_example_is_short_and_a_page_names_it(example: Path) -> None:
+    pages = [page.read_text("utf-8") for page in (ROOT / "docs" / "integrations").glob("*.md")]
+    naming = [page for page in pages if f"](../../examples/{example.name})" in page]
 
-    assert len((ROOT / "examples" / f"use_{name}.py").read_text("utf-8").splitlines()) < 40
-    assert f"examples/use_{name}.py" in page
-    assert len(page.split()) <= 200
+    assert len(example.read_text("utf-8").splitlines()) < 40
+    assert [len(page.split()) <= 200 for page in naming] == [True]
+
+
+# --- examples that serve
+
+
+def test_the_service_searches_and_answers_in_pieces(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "--app-dir", str(ROOT / "examples")]
+    command += ["use_fastapi:app", "--port", str(port)]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as served:
+        try:
+            asked = {"question": "Who built the great clock of Vell?"}
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", params=asked) as client:
+                for _ in range(600):
+                    try:
+                        client.get("/search")
+                        break
+                    except httpx.ConnectError:
+                        assert served.poll() is None, served.stderr and served.stderr.read()
+                        time.sleep(0.1)
+                found = client.get("/search", params={"limit": 1}).json()
+                with client.stream("GET", "/ask") as answer:
+                    pieces = "".join(answer.iter_text())
+                with client.stream("GET", "/ask"):
+                    pass  # hung up
+                wrong = httpx.get(f"http://127.0.0.1:{port}/search")
+        finally:
+            served.send_signal(signal.SIGINT)
+            _, told = served.communicate(timeout=30)
+
+    assert [one["source"] for one in found] == ["clock"]
+    assert "Ada Morn built the great clock of Vell." in pieces
+    assert wrong.status_code == 422
+    assert b"Traceback" not in told
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_asks_and_shows_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    page = AppTest.from_file(str(ROOT / "examples" / "use_streamlit.py"), default_timeout=60).run()
+    page.text_input[0].set_value("Whose apprentice built the clock of the Tower of Vell?").run()
+
+    assert not page.exception
+    assert "Piet Oss kept a workshop by the canal for thirty years." in [t.value for t in page.text]
+    assert "Ada Morn: She was an apprentice of Piet Oss." in [c.value for c in page.caption]

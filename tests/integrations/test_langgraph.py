@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -11,7 +11,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from langgraph.graph import END, START, StateGraph
-from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, Op, PutOp, SearchOp
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    InvalidNamespaceError,
+    Op,
+    PutOp,
+    SearchOp,
+)
 from langgraph.store.memory import InMemoryStore
 
 import clew
@@ -64,7 +72,7 @@ PUTS = st.builds(PutOp, NAMESPACES, KEYS, VALUES | st.none(), st.none(), st.none
 MATCHES = st.lists(LABELS | st.just("*"), min_size=1, max_size=3).map(tuple) | st.none()
 
 
-def embed(texts: list[str]) -> list[list[float]]:
+def embed(texts: Sequence[str]) -> list[list[float]]:
     return [list(vector) for vector in EMBEDDER.embed_documents(texts).tolist()]
 
 
@@ -98,7 +106,8 @@ def test_it_does_what_the_store_in_memory_does(
 ) -> None:
     if len(kept.store):
         kept.store.delete([one.id for one in kept.store])
-    model = InMemoryStore(index={"dims": 256, "embed": embed, "fields": ["text"]})
+    index: IndexConfig = {"dims": 256, "embed": embed, "fields": ["text"]}
+    model = InMemoryStore(index=index)
 
     def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - items of either store
         return sorted((i.namespace, i.key, repr(i.value)) for i in left) == sorted(
@@ -107,7 +116,8 @@ def test_it_does_what_the_store_in_memory_does(
 
     for batch in batches:
         gets = [GetOp(op.namespace, op.key) for op in batch if isinstance(op, PutOp)]
-        ours, theirs = kept.batch([*batch, *gets]), model.batch(gets)
+        ours: Any = kept.batch([*batch, *gets])
+        theirs: Any = model.batch(gets)
         for op in batch:  # a batch with the same text twice is too much for the model
             model.batch([op])
         assert same(filter(None, ours), filter(None, theirs)), "reads see the store before"
@@ -118,7 +128,7 @@ def test_it_does_what_the_store_in_memory_does(
         question = SearchOp(prefix, wanted, limit=50, query=query)
         ((ours,), (theirs,)) = kept.batch([question]), model.batch([question])
         assert same(ours, theirs)
-        assert [i.score for i in ours] == pytest.approx([i.score for i in theirs], abs=1e-5)  # type: ignore[union-attr]
+        assert [i.score for i in ours] == pytest.approx([i.score for i in theirs], abs=1e-5)
     for namespace in [one for one, items in model._data.items() if not items]:
         del model._data[namespace]  # those that were only asked for are not listed here
     for start, end, depth in listed:

@@ -151,7 +151,7 @@ class Scripted(Model):
         given = kwargs.get("input", args[1] if len(args) > 1 else None)
         offered = kwargs.get("tools", args[3] if len(args) > 3 else [])
         assert [tool.name for tool in offered] == CHOSEN
-        items = [] if isinstance(given, str) else given
+        items: list[Any] = given if isinstance(given, list) else []
         self.results = [i["output"] for i in items if i.get("type") == "function_call_output"]
         step = len(self.results)
         output: Any = ResponseOutputMessage(

@@ -132,7 +132,7 @@ class ClewStore(BaseStore):
             found = self.store.list(where)[op.offset : end]
             return [SearchItem(**_parts(one)) for one in found]
         searched = {"field": "meta.searched", "operator": "==", "value": True}
-        options = {"limit": end, "per_document": 1, "strategy": self.strategy}
+        options: Any = {"limit": end, "per_document": 1, "strategy": self.strategy}
         hits = self.store.search(op.query, where=[*where, searched], **options).hits
         return [
             SearchItem(**_parts(self.store.named(hit.chunk.document_id)), score=hit.score)
@@ -217,8 +217,8 @@ def _conditions(wanted: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]
         if name in _OPERATORS:
             yield {"field": f"meta.{path}", "operator": _OPERATORS[name], "value": float(value)}
         elif name in ("$eq", "$ne"):
-            equal = {"field": f"meta.{path}", "operator": "=="}
-            equal["value"] = None if value is None else _leaf(value)
+            wanted_leaf = None if value is None else _leaf(value)
+            equal = {"field": f"meta.{path}", "operator": "==", "value": wanted_leaf}
             yield equal if name == "$eq" else {"operator": "NOT", "conditions": [equal]}
         elif name.startswith("$"):
             raise clew.errors.InputError(
