@@ -216,6 +216,7 @@ class Documents:
             embedding_seconds=done.embedding_seconds,
             moved=() if prune else tuple(run.moved()),
             gone=gone,
+            lacks=tuple(sorted(run.lacks)),
         )
 
     def _indexer(

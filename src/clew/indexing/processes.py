@@ -148,6 +148,8 @@ class Contents:
     changed: tuple[str, ...]
     """Of those that follow, in that order."""
     skipped: tuple[Skipped, ...]
+    lacks: str
+    """See `ReadResult`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,6 +172,7 @@ class Prepare:
             sources=tuple(document.source for document in found.documents),
             changed=tuple(document.source for document in changed),
             skipped=found.skipped,
+            lacks=found.lacks,
         )
         for document in changed:
             yield steps.prepare(document)

@@ -19,7 +19,7 @@ from clew.cli.common import FAILED, INCOMPLETE, Common, note, reporting
 from clew.cli.options import WhereOption
 from clew.cli.output import print_table, shown_source, write_json, write_line
 from clew.engine import Engine
-from clew.errors import EMPTY, InputError, MissingExtraError, NotFoundError
+from clew.errors import EMPTY, EXTRAS, InputError, MissingExtraError, NotFoundError
 from clew.hookspecs import Pack
 from clew.packs import available, load
 from clew.settings import ReadSettings, Settings
@@ -202,6 +202,11 @@ def print_report(report: IndexReport) -> None:
             f"{counted(files, 'file is', 'files are')} of a format that the pack {pack} is for:"
             f" `clew index … --pack {pack}` enables it for this store, its tools included."
             f" {load(pack, ()).description}"
+        )
+    for extra in report.lacks:
+        note(
+            f"Some files were read by their words alone. For {EXTRAS[extra][0]}:"
+            f" pip install 'clew[{extra}]', and index again"
         )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from clew.errors import has_extra
 from clew.hookspecs import DocumentKind, Reader, hookimpl
+from clew.text import text_digest
 
 if TYPE_CHECKING:
     from clew.indexing.reading.common import RawFile, ReadResult
@@ -96,8 +98,19 @@ def read_source(raw: RawFile) -> ReadResult:
     is_named = path.suffix.lower() in _ENDINGS or path.name in _NAMES
     title = "/".join(part for part in path.parts[-2:] if is_named and part != "/")
     read = read_text(raw)
-    titled = (replace(one, title=one.title or title) for one in read.documents)
-    return replace(read, documents=tuple(titled))
+    titled = [replace(one, title=one.title or title) for one in read.documents]
+    found = replace(read, documents=tuple(titled))
+    return found if has_extra("code") else _by_words(found)
+
+
+def _by_words(read: ReadResult) -> ReadResult:
+    """The same; where there would be a grammar, with a digest that makes the next run read anew."""
+    from clew.plugins.code.parse import language_of
+
+    if not any(map(language_of, read.documents)):
+        return read
+    documents = (replace(d, sha256=text_digest(f"by words\n{d.text}")) for d in read.documents)
+    return replace(read, documents=tuple(documents), lacks="code")
 
 
 @hookimpl
