@@ -99,18 +99,14 @@ def read_source(raw: RawFile) -> ReadResult:
     title = "/".join(part for part in path.parts[-2:] if is_named and part != "/")
     read = read_text(raw)
     titled = [replace(one, title=one.title or title) for one in read.documents]
-    found = replace(read, documents=tuple(titled))
-    return found if has_extra("code") else _by_words(found)
+    if not has_extra("code"):
+        from clew.plugins.code.parse import language_of
 
-
-def _by_words(read: ReadResult) -> ReadResult:
-    """The same; where there would be a grammar, with a digest that makes the next run read anew."""
-    from clew.plugins.code.parse import language_of
-
-    if not any(map(language_of, read.documents)):
-        return read
-    documents = (replace(d, sha256=text_digest(f"by words\n{d.text}")) for d in read.documents)
-    return replace(read, documents=tuple(documents), lacks="code")
+        if any(map(language_of, titled)):
+            # A digest that is not the file's makes each run read it anew, until there is a grammar.
+            by_words = (replace(d, sha256=text_digest(f"by words\n{d.text}")) for d in titled)
+            return replace(read, documents=tuple(by_words), lacks="code")
+    return replace(read, documents=tuple(titled))
 
 
 @hookimpl
