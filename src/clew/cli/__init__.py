@@ -34,8 +34,6 @@ def main() -> None:
 
                 app(prog_name="clew")
             except (ImportError, AttributeError):
-                from clew.cli.commands.doctor import foreign
-
                 if others := foreign():  # some of whose files took the place of ours
                     said = f"the module clew is that of {others[0]}, too"
                     raise SystemExit(f"Error: {said}; `clew doctor` says what mends it") from None
@@ -43,6 +41,13 @@ def main() -> None:
     except KeyboardInterrupt:
         # While modules were loaded; a command that was begun says so itself (`clew.cli.common`).
         raise SystemExit(130) from None
+
+
+def foreign() -> list[str]:
+    """Distributions that have a module `clew` and are not this one."""
+    from importlib.metadata import packages_distributions  # slow to load
+
+    return sorted(set(packages_distributions().get("clew", ())) - {"clew"})
 
 
 def start() -> None:

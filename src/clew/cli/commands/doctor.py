@@ -9,7 +9,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 import typer
 
 import clew
+from clew.cli import foreign
 from clew.cli.common import INCOMPLETE, Common
 from clew.cli.output import write_json, write_line
 from clew.derived_files import is_private
@@ -76,11 +76,6 @@ def _findings(common: Common) -> Iterator[Finding]:
     yield _language_model(settings)
     yield from () if settings.on_server else _store(settings.folder)
     yield _disk(settings.stores_folder.absolute())
-
-
-def foreign() -> list[str]:
-    """Distributions that have a module `clew` and are not this one."""
-    return sorted(set(packages_distributions().get("clew", ())) - {"clew"})
 
 
 def _model(settings: Settings) -> Finding:
