@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from clew.aio import AsyncClew
     from clew.engine.state import Models
-    from clew.library import Clew
+    from clew.hookspecs import hookimpl
+    from clew.library import Clew, FunctionEmbedder, OwnVectors
     from clew.settings import Settings, load_settings
     from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
 
@@ -36,13 +37,16 @@ __all__ = [
     "Context",
     "Document",
     "Entity",
+    "FunctionEmbedder",
     "Hit",
     "IndexReport",
+    "OwnVectors",
     "Relation",
     "SearchResult",
     "Settings",
     "__version__",
     "aopen",
+    "hookimpl",
     "load_settings",
     "open",
 ]
@@ -50,7 +54,10 @@ __all__ = [
 _MODULES = {
     "AsyncClew": "clew.aio",
     "Clew": "clew.library",
+    "FunctionEmbedder": "clew.library",
+    "OwnVectors": "clew.library",
     "Settings": "clew.settings",
+    "hookimpl": "clew.hookspecs",
     "load_settings": "clew.settings",
     **dict.fromkeys(
         ("Context", "Document", "Entity", "Hit", "IndexReport", "Relation", "SearchResult"),
@@ -77,20 +84,26 @@ def open(
     namespace: str | None = None,
     settings: Settings | None = None,
     packs: Sequence[str] = (),
+    plugins: Sequence[object] = (),
     **models: Unpack[Models],
 ) -> Clew:
     """Open a store, made where there is none; use it as a context manager, or call `close`.
 
     `store` is the folder (default `.clew`, or `CLEW_STORE`), `namespace` the tenant, user or
-    project within it. `packs` are enabled for the store (docs/packs.md). The models given
-    (`embedder`, `extractor`, `reranker`, `language_model`) stand in for those that the settings
-    name. Raises `SettingsError` for settings that cannot be, `StoreError` for a store that cannot
-    be opened, `NotFoundError` for an unknown pack.
+    project within it. `packs` are enabled for the store (docs/packs.md); `plugins` are objects
+    with hooks of the program's own (docs/plugins.md), for all stores of the process. The models
+    given (`embedder`, `extractor`, `reranker`, `language_model`) stand in for those that the
+    settings name; an embedder or a reranker may be a function. Raises `SettingsError` for settings
+    that cannot be, `StoreError` for a store that cannot be opened, `NotFoundError` for an unknown
+    pack, `InputError` for a model or plugin that lacks what it needs.
     """
     from clew.errors import check_several
+    from clew.hookspecs import register
     from clew.library import Clew
 
-    check_several(packs=packs)
+    check_several(packs=packs, plugins=plugins)
+    if plugins:
+        register(*plugins)
     if settings is None or store is not None or namespace is not None:
         from clew.settings import load_settings
 

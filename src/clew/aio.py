@@ -55,9 +55,11 @@ class AsyncClew:
     index = awaited(Clew.index)
     add = awaited(Clew.add)
     add_documents = awaited(Clew.add_documents)
+    update = awaited(Clew.update)
     delete = awaited(Clew.delete)
     get = awaited(Clew.get)
     text = awaited(Clew.text)
+    vectors = awaited(Clew.vectors)
     list = awaited(Clew.list)
     count = awaited(Clew.count)
     search = awaited(Clew.search)
@@ -95,11 +97,16 @@ class AsyncClew:
             async with send:
                 made.append(await self.ask(question, tell=tell, **options))
 
-        async with anyio.create_task_group() as tasks, receive:
-            tasks.start_soon(work)
-            yield receive, lambda: made[0]
-            # Who goes through a part of it waits for no more.
-            tasks.cancel_scope.cancel()
+        try:
+            async with anyio.create_task_group() as tasks, receive:
+                tasks.start_soon(work)
+                yield receive, lambda: made[0]
+                # Who goes through a part of it waits for no more.
+                tasks.cancel_scope.cancel()
+        except ExceptionGroup as errors:
+            if len(errors.exceptions) > 1:
+                raise
+            raise errors.exceptions[0] from None
 
 
 @asynccontextmanager

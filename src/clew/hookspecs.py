@@ -162,6 +162,12 @@ class StoreKind(Protocol):
     def exists(self, settings: Any) -> bool:  # noqa: ANN401 - `Settings`
         """Whether the namespace has a store; none is made."""
 
+    def namespaces(self, settings: Any) -> Sequence[str]:  # noqa: ANN401 - `Settings`
+        """The names of the namespaces that have a store there."""
+
+    def drop(self, settings: Any) -> None:  # noqa: ANN401 - `Settings`
+        """Delete the namespace's store with all that it holds."""
+
     def open_for_copying(self, settings: Any, *, make: bool) -> Any:  # noqa: ANN401 - `Settings`
         """Its back end, to be copied from or into; raises `InputError` where there is none."""
 
@@ -231,6 +237,13 @@ class Hooks(Protocol):
         """By the value of `llm.provider`, a function of these settings that gives the model."""
 
     @_hookspec
+    def embedders(self) -> Mapping[str, Callable[[Any], Any] | str]:
+        """By what stands before the colon of `embed.model`, functions of the settings `embed`.
+
+        Each gives a `clew.ports.Embedder`.
+        """
+
+    @_hookspec
     def model_clients(self) -> Sequence[Callable[..., Any] | str]:
         """What an engine asks in place of a bare model; the first one given is taken.
 
@@ -276,6 +289,45 @@ def plugins() -> pluggy.PluginManager:
                 error,
             )
     return manager
+
+
+_brought: dict[str, object] = {}
+
+
+def register(*given: object) -> None:
+    """Add plugins that a program made to those of this process.
+
+    Each is a module or object with functions or methods under `hookimpl`; another one of the same
+    class is put in its place. Raises `InputError` for what has no hook, or one that there is not.
+    """
+    from clew.errors import InputError
+
+    for one in given:
+        kind = type(one)
+        name = getattr(one, "__name__", f"{kind.__module__}.{kind.__qualname__}")
+        manager = plugins()
+        hooks = [each for each in dir(one) if manager.parse_hookimpl_opts(one, each) is not None]
+        known = [each for each in dir(Hooks) if not each.startswith("_")]
+        unknown = sorted(set(hooks) - set(known))
+        if unknown or not hooks:
+            has = f"an unknown hook {unknown[0]!r}" if unknown else "no hook"
+            raise InputError(
+                f"the plugin {name!r} has {has}; expected functions or methods under"
+                f" clew.hookimpl: {', '.join(known)}"
+            )
+        full = f"{name}@{getattr(one, '__version__', '0')}"
+        if manager.get_plugin(full) is not one:
+            if full in _brought:
+                manager.unregister(name=full)
+            manager.register(one, full)
+            _brought[full] = one
+            named.cache_clear()
+            listed.cache_clear()
+
+
+def brought() -> list[object]:
+    """The plugins that this process was given, for those that work for it."""
+    return list(_brought.values())
 
 
 def installed() -> list[str]:

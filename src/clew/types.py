@@ -21,7 +21,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from clew.errors import InputError
 
 if TYPE_CHECKING:
+    import networkx
     import numpy as np
+    import pandas
+    import pyarrow
     from numpy.typing import NDArray
 
 
@@ -358,6 +361,9 @@ class Document(DocumentHead):
     """Offset in `text` at which each page starts; empty where there are no pages."""
     pieces: tuple[Piece, ...] = ()
     """The chunks, where the document comes ready split; they are in order and do not overlap."""
+    vector: tuple[float, ...] | None = None
+    """Its embedding, where the caller brings it: that of each of its chunks. None: the store's
+    embedder makes them."""
 
     @property
     def id(self) -> str:
@@ -886,11 +892,7 @@ class SearchResult:
         return len(self.hits)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A record a hit: what it is, its score, its source and its text; for tables.
-
-        `pandas.DataFrame(result.to_dicts())` and `pyarrow.Table.from_pylist(result.to_dicts())`
-        take it as it is.
-        """
+        """A record a hit: what it is, its score, its source and its text."""
         return [
             {
                 **{"id": hit.chunk.public_id, "score": hit.score, "confidence": hit.confidence},
@@ -898,6 +900,38 @@ class SearchResult:
             }
             for hit in self.hits
         ]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The records of `to_dicts` as a table; needs pandas."""
+        import pandas
+
+        return pandas.DataFrame(self.to_dicts())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The records of `to_dicts` as a table; needs pyarrow."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.to_dicts())
+
+    def to_networkx(self) -> networkx.MultiDiGraph:
+        """The paths to the hits and their relations as one graph; needs networkx.
+
+        Its nodes are names of entities and ids of passages (`kind`); its edges have the `sentence`
+        that ties the two, or the `relation` with the sentence that states it.
+        """
+        import networkx
+
+        graph = networkx.MultiDiGraph()
+        for hit in self.hits:
+            id_ = hit.chunk.public_id
+            graph.add_node(id_, kind="passage", title=hit.chunk.title, score=hit.score)
+            for step, to in zip(hit.path, [*(s.entity for s in hit.path[1:]), id_], strict=False):
+                graph.add_node(step.entity, kind="entity")
+                graph.add_edge(step.entity, to, sentence=step.sentence, document=step.document)
+            for fact in hit.relations:
+                graph.add_nodes_from((fact.head, fact.tail), kind="entity")
+                graph.add_edge(fact.head, fact.tail, relation=fact.relation, sentence=fact.evidence)
+        return graph
 
     @property
     def confidence(self) -> float | None:
@@ -1563,6 +1597,10 @@ class IndexReport:
     skipped: tuple[Skipped, ...] = ()
     seconds: float = 0.0
     embedding_seconds: float = 0.0
+    embedding_tokens: int = 0
+    """What a server was sent to embed."""
+    embedding_cost: float | None = None
+    """US dollars of it; None where no price is known."""
     moved: tuple[tuple[str, str], ...] = ()
     """(source that is gone and still stored, new source with the same content)"""
     gone: tuple[str, ...] = ()

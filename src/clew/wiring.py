@@ -6,8 +6,10 @@ question loads nothing of indexing.
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import closing
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, MissingExtraError
@@ -106,6 +108,31 @@ def store_exists(settings: Settings) -> bool:
     return (settings.folder / "clew.db").is_file()
 
 
+def namespaces_of(settings: Settings) -> list[str]:
+    """Names of the namespaces at the settings' place, sorted; none for a missing folder."""
+    if settings.on_server:
+        return sorted(server_kind(settings).namespaces(settings))
+    return sorted(file.parent.name for file in settings.stores_folder.glob("*/clew.db"))
+
+
+def drop_store(settings: Settings) -> None:
+    """Delete the namespace's store, and what is kept of it on this machine."""
+    if settings.on_server:
+        server_kind(settings).drop(settings)
+    if settings.folder.is_dir():
+        # First out of the way, so that none is found that is half gone.
+        with tempfile.TemporaryDirectory(dir=settings.stores_folder, prefix=".gone-") as gone:
+            settings.folder.rename(Path(gone) / settings.namespace)
+
+
+def move_store(settings: Settings, to: Settings) -> bool:
+    """Have a store under another name; whether that is done by renaming its folder."""
+    if settings.on_server or settings.vectors != "store":
+        return False
+    settings.folder.rename(to.folder)
+    return True
+
+
 def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     """The store of the settings' namespace, to be copied from or into.
 
@@ -199,6 +226,13 @@ def forget_undos(settings: Settings) -> None:
 
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder; its model loads when it is first needed."""
+    provider, is_named, _ = settings.embed.model.partition(":")
+    if is_named:
+        from clew.hookspecs import named, there
+
+        if provider in named("embedders"):
+            made: Embedder = there(named("embedders")[provider][0])(settings.embed)
+            return made
     from clew.models.onnx import embedder_of_passages
 
     return embedder_of_passages(settings.embed, settings.split.chunk_tokens)

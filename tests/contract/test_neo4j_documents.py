@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import clew
 from clew.errors import InputError, StoreMismatchError
 from clew.plugins.neo4j.store import Neo4jStore
 from clew.ports import LoggedReply, StoredDescription
@@ -33,6 +34,7 @@ from clew.testing.conformance import (
     make_entry,
     make_link,
 )
+from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
 from clew.types import (
     AliasEvidence,
@@ -816,3 +818,30 @@ class TestNamespaces(OnNeo4j):
             ):
                 wanted = load_settings(store=neo4j_place.address, namespace=namespace, neo4j=login)
                 assert store_exists(wanted) == made
+
+    def test_a_namespace_is_copied_renamed_and_deleted_with_its_indexes(
+        self, neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path
+    ) -> None:
+        login = {**neo4j_settings.model_dump(), "local": tmp_path}
+        embedder = HashEmbedder(8)
+        with (
+            new_place(neo4j_address, neo4j_settings) as one,
+            new_place(neo4j_address, neo4j_settings) as other,
+            new_place(neo4j_address, neo4j_settings) as third,
+        ):
+            wanted = load_settings(store=neo4j_address, namespace=one.namespace, neo4j=login)
+            with clew.open(settings=wanted, embedder=embedder) as store:
+                with store.namespaces.open(other.namespace) as beside:
+                    beside.add("Anna keeps bees.", source="bees")
+                store.namespaces.rename(other.namespace, third.namespace)
+                assert other.namespace not in store.namespaces
+                assert {one.namespace, third.namespace} <= set(store.namespaces)
+                with store.namespaces.open(third.namespace) as beside:
+                    assert beside.text("bees") == "Anna keeps bees."
+                store.namespaces.delete(third.namespace)
+                assert third.namespace not in store.namespaces
+            with third.database() as database:
+                everything = "MATCH (n {namespace: $namespace}) RETURN count(n)"
+                assert database.value(everything) == 0
+                own = "SHOW INDEXES YIELD name WHERE name ENDS WITH $namespace RETURN name"
+                assert database.rows(own) == []

@@ -149,7 +149,7 @@ class Common:
 
 def _check_exists(settings: Settings) -> None:
     """Raise `NotFoundError` where there is no store; what is left of a damaged one is a store."""
-    from clew.wiring import store_exists
+    from clew.wiring import namespaces_of, store_exists
 
     folder = settings.folder
     if store_exists(settings) or (
@@ -160,8 +160,7 @@ def _check_exists(settings: Settings) -> None:
     others = ""
     if not settings.on_server:
         place = folder
-        # The namespaces that there are; a folder that is not there holds none.
-        found = sorted(place.parent.name for place in settings.stores_folder.glob("*/clew.db"))
+        found = namespaces_of(settings)
         others = f" (namespaces there: {', '.join(found[:10])})" if found else ""
     raise NotFoundError(
         f"there is no store {str(place)!r}{others}; make one with clew index PATH, or"

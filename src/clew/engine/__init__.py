@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from clew.engine.documents import Documents
 from clew.engine.graph import Entities, Graph
 from clew.engine.maintenance import Maintenance, Packs
+from clew.engine.namespaces import Namespaces
 from clew.engine.search import Ask, Search, SearchOptions
 from clew.engine.state import EngineState, Models
 
@@ -53,6 +54,11 @@ class Engine(Documents, Search, Ask):
         self.graph = Graph(self.state, self.entities)
         self.maintenance = Maintenance(self.state)
         self.packs = Packs(self.state)
+
+    @property
+    def namespaces(self) -> Namespaces[Self]:
+        """The namespaces at the same place."""
+        return Namespaces(self.state, type(self))
 
     if not TYPE_CHECKING:  # a checker would take every name for one
 

@@ -42,13 +42,19 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from clew.indexing.inputs import FileInput, Input
     from clew.indexing.pipeline import IncrementalIndexer, Quota
+    from clew.ports import Embedder
+    from clew.types import Vectors
 
 LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
 
 
+PAGE = 500
+"""Documents that are read at once where all are gone through."""
 LISTS = (".vcf", ".csv", ".tsv")
 """Endings of files that list things by their names in full; they are read first."""
 
@@ -144,10 +150,13 @@ class Documents:
     def add_documents(
         self, documents: Iterable[Document], *, progress: Progress | None = None
     ) -> IndexReport:
-        """Index documents that the caller has made; those that are unchanged are left alone."""
+        """Index documents that the caller has made, in place of those with the same sources.
+
+        Those that are unchanged are left alone. One may bring its `vector`, as in `add`.
+        """
         from clew.indexing.inputs import DocumentInput
 
-        given = list(documents)
+        given = [replace(one, vector=self._unit(one.vector)) for one in documents]
         check_given(*(document.origin for document in given))
         return self.add_inputs([DocumentInput(one) for one in given], progress=progress)
 
@@ -159,10 +168,14 @@ class Documents:
         title: str = "",
         media_type: str = "text/plain",
         metadata: dict[str, Any] | None = None,
+        vector: ArrayLike | None = None,
     ) -> str:
         """Index one text in place of the one with the same `source`; the document's id.
 
-        Raises `UnreadableError` for a text of white space alone.
+        `vector` is its embedding where the caller brings it, and that of each of its passages where
+        it has several; it lasts until the store is indexed again by another model. Raises
+        `UnreadableError` for a text of white space alone, `InputError` for a vector of another
+        length than the store's.
         """
         from clew.indexing.inputs import DocumentOverrides, TextInput, text_source
 
@@ -171,10 +184,55 @@ class Documents:
             text=text,
             media_type=media_type,
             overrides=DocumentOverrides(title=title, metadata=metadata or {}),
+            vector=self._unit(vector),
         )
         for skipped in self.add_inputs([given]).skipped:
             raise UnreadableError(skipped.source, skipped.reason)
         return document_id(given.source)
+
+    def update(
+        self,
+        name: str,
+        *,
+        text: str | None = None,
+        title: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        vector: ArrayLike | None = None,
+    ) -> str:
+        """Change a document that was given as a text; its id, which stays.
+
+        What is not given stays as it is, and so does the vector of a text that stays. `metadata` is
+        laid over that of the document: a field that is None goes.
+
+        Raises `NotFoundError` for an unknown id or source, and `InputError` for a document that was
+        read from a file, which the next `index` would read again.
+        """
+        old = self.named(name)
+        if old.read_from:
+            raise InputError(
+                f"{old.source!r} was read from a file; change the file and index it again, or add"
+                " a text under a source of its own"
+            )
+        if text is None and vector is None:
+            (kept,) = self.vectors([old.id])
+            vector = kept[0] if len(kept) and (kept == kept[0]).all() and kept[0].any() else None
+        merged = {**old.metadata, **(metadata or {})}
+        changed = Document(
+            source=old.source,
+            text=self.text(old.id) if text is None else text,
+            title=old.title if title is None else title,
+            media_type=old.media_type,
+            created_at=old.created_at,
+            date_source=old.date_source,
+            date_precision=old.date_precision,
+            metadata={name: value for name, value in merged.items() if value is not None},
+            vector=self._unit(vector),
+        )
+        self.add_documents([changed])
+        return old.id
+
+    def _unit(self, vector: ArrayLike | None) -> tuple[float, ...] | None:
+        return None if vector is None else self._state.unit(vector)
 
     def add_inputs(
         self,
@@ -195,6 +253,7 @@ class Documents:
         check_given(*(item.source for item in inputs))
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
+        tokens, cost = _spent(state.embedder)
         sources = [item.source for item in inputs]
         run = self._indexer(sources, map(file_source, roots), retry=retry, progress=progress)
         beside = state.store.beside_others(worker) if worker else nullcontext()
@@ -214,6 +273,8 @@ class Documents:
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
+            embedding_tokens=_spent(state.embedder)[0] - tokens,
+            embedding_cost=None if cost is None else (_spent(state.embedder)[1] or 0.0) - cost,
             moved=() if prune else tuple(run.moved()),
             gone=gone,
             lacks=tuple(sorted(run.lacks)),
@@ -364,6 +425,17 @@ class Documents:
                     return chunk.text
         return "".join(section.text for section in self.sections(name))
 
+    def vectors(self, names: Sequence[str]) -> list[Vectors]:
+        """The embeddings of documents: of each (passages, dimension) float32, in order.
+
+        Raises `NotFoundError` for an unknown name.
+        """
+        ids = [self.named(name).id for name in names]
+        store = self._state.store
+        passages = [[chunk.id for chunk in store.document_chunks(id_)] for id_ in ids]
+        index = self._state.vectors
+        return [index.vectors(own) for own in passages]
+
     def unknown_fields(self, where: Where) -> Sequence[str]:
         """A note for each field of a filter that no document has, with the nearest ones."""
         return self._state.store.unknown_fields(read_where(where))
@@ -381,20 +453,33 @@ class Documents:
         return True
 
     def __iter__(self) -> Iterator[DocumentInfo]:
-        """All documents, by source."""
-        return iter(self.list())
+        """All documents, by source, read in pages."""
+        page = self.list(limit=PAGE)
+        while page:
+            yield from page
+            page = self.list(after=page[-1].source, limit=PAGE)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a document has this id or source."""
-        try:
-            return bool(self.named(str(name)))
-        except NotFoundError:
-            return False
+        """Whether a document has this id, source or path."""
+        return len(self._named(str(name))) == 1
 
     # Last: in what follows, `list` would be the method.
-    def list(self, where: Where = ()) -> list[DocumentInfo]:
+    def list(
+        self, where: Where = (), *, after: str = "", limit: int | None = None
+    ) -> list[DocumentInfo]:
         """All documents, or those that meet the filters, by source.
 
-        Raises `FilterError` for a filter that cannot be read; see docs/filters.md.
+        A page has the first `limit` (at least 1) of those whose source comes after `after`. Raises
+        `FilterError` for a filter that cannot be read; see docs/filters.md.
         """
-        return self._state.store.documents(where=read_where(where))
+        if limit is not None and limit < 1:
+            raise InputError(f"limit {limit!r} cannot be; expected at least 1")
+        if limit is not None and not where:
+            return self._state.store.documents_after(after, limit)
+        found = self._state.store.documents(where=read_where(where))
+        return [one for one in found if one.source > after][:limit]
+
+
+def _spent(embedder: Embedder) -> tuple[int, float | None]:
+    """Tokens and US dollars that an embedder on a server has counted."""
+    return getattr(embedder, "tokens", 0), getattr(embedder, "cost", None)

@@ -10,14 +10,18 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypedDict, Unpack, get_args
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
-from clew.engine.state import AWAY, EngineState
+from clew.engine.state import AWAY, EngineState, Models
 from clew.errors import (
     InputError,
+    ModelUnavailableError,
     NotFoundError,
     SettingsError,
     StoreError,
@@ -25,12 +29,16 @@ from clew.errors import (
 )
 from clew.filters import Where, read_where
 from clew.ports import Estimate, LanguageModel, ModelClient
+from clew.request_end import request
 from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
 from clew.types import Answer, AnswerMode, Fusion, SearchResult
 from clew.wiring import store_exists
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _FROM_SETTINGS = (
     *("strategy", "limit", "max_tokens", "max_hops", "fusion", "alpha", "weights", "hierarchy"),
@@ -55,6 +63,7 @@ class SearchOptions(TypedDict, total=False):
     min_confidence: float | None
     fast: bool
     rerank: bool
+    rerank_weight: float | None
     model_filter: bool | None
     model: LanguageModel | None
     explain: bool
@@ -79,8 +88,9 @@ class Search:
 
     def search(
         self,
-        question: str,
+        question: str = "",
         *,
+        vector: ArrayLike | None = None,
         strategy: str | None = None,
         limit: int | None = None,
         max_tokens: int | None = None,
@@ -99,6 +109,8 @@ class Search:
 
         Args:
             question: In words.
+            vector: The question's embedding, where the caller brings it; without words, the
+                passages nearest to it are found.
             strategy: How passages are found; `auto` lets the router choose and say why.
             limit: Passages, at most.
             max_tokens: Tokens of the assembled context, at most.
@@ -117,6 +129,9 @@ class Search:
         the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
+        brought = None if vector is None else self._state.unit(vector)
+        if brought and not question.strip():
+            strategy = strategy or "vector"
 
         defaults, now = self._state.settings.search, self._state.now()
         kind = rag_type if rag_type and strategy is None else ""
@@ -129,6 +144,7 @@ class Search:
             temporal=temporal,
             now=now,
             rag_type=kind,
+            vector=brought,
             given=frozenset(name for name, value in options.items() if value is not None),
             **{
                 **{name: getattr(defaults, name) for name in _FROM_SETTINGS},
@@ -163,12 +179,9 @@ class Search:
         settings = state.settings.model_copy(update={"namespace": namespace})
         if not re.fullmatch(NAMESPACE, namespace) or not store_exists(settings):
             raise NotFoundError(f"there is no namespace {namespace!r}; name one that has documents")
-        other = EngineState(
-            settings,
-            embedder=state.embedder,
-            reranker=state.reranker,
-            language_model=state.language_model,
-        )
+        # What its model spends is counted with this one's.
+        models: Models = {**state.models, "language_model": state.language_model}
+        other = EngineState(settings, **models)
         other.query_vectors = state.query_vectors
         try:
             yield Search(other)
@@ -195,7 +208,11 @@ class Search:
             if state.keyword_only:
                 return answer_by_keywords(state, question, options)
             made = state.communities_made
-            result = self._ask_settled(question, options)
+            try:
+                result = self._ask_settled(question, options)
+            except ModelUnavailableError as error:  # the embedder's server; the rest does without
+                note = f"passages were found by words and ties, not by meaning: {error}"
+                return answer_by_keywords(state, question, options, note)
             if usage.weight:
                 state.store.record_use([hit.chunk.id for hit in result.hits], options.now)
             if state.vector_index.away is None:
@@ -314,6 +331,42 @@ class Ask:
         began, found = time.perf_counter(), found if mode == "global" else with_stated(found)
         made = quoted_answer(found, tell, began, [WITHOUT_MODEL] * found.reached)
         return replace(made, mode=mode, questions=asked)
+
+    @contextmanager
+    def streamed(
+        self,
+        question: str,
+        **options: Any,  # noqa: ANN401 - those of `ask`
+    ) -> Iterator[tuple[Iterator[str], Callable[[], Answer]]]:
+        """Ask, and go through the answer while it is written; the options are those of `ask`.
+
+        Gives the pieces, each as soon as it was checked, and what returns the whole answer. Both
+        raise what `ask` raises. Leaving the block early ends the work.
+
+            with store.streamed("Who built the clock?") as (pieces, answer):
+                for piece in pieces:
+                    print(piece, end="")
+            print(answer().sources)
+        """
+        told: SimpleQueue[str | None] = SimpleQueue()
+
+        def work() -> Answer:
+            try:
+                return self.ask(question, tell=told.put, **options)
+            finally:
+                told.put(None)
+
+        with request() as end, ThreadPoolExecutor(1, "clew-answer") as threads:
+            made = threads.submit(copy_context().run, work)
+
+            def pieces() -> Iterator[str]:
+                yield from iter(told.get, None)
+                made.result()
+
+            try:
+                yield pieces(), made.result
+            finally:
+                end()
 
     def warm(self, limit: int | None = None) -> None:
         """Have a local model loaded in the background while passages are found, `limit` at most.

@@ -12,13 +12,14 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from datetime import date, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from clew.derived_files import is_outdated
 from clew.errors import InputError, ModelError, StoreBusyError, StoreError, StoreUnavailableError
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapshot
 from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
+from clew.models.given import FunctionEmbedder, as_embedder, as_reranker, unit_vectors
 from clew.packs import EnabledPacks
 from clew.ports import (
     Embedder,
@@ -53,10 +54,13 @@ from clew.wiring import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from clew.graph.entity_graph import EntityGraph, EntityRanks
     from clew.hookspecs import FieldKind
     from clew.indexing.pipeline import IndexingPipeline
     from clew.indexing.processes import Runner
+    from clew.models.given import EmbedFunction, RerankFunction
     from clew.settings import Settings
     from clew.stores.store import Store
 
@@ -160,9 +164,9 @@ VIEWS_KEPT = 3
 class Models(TypedDict, total=False):
     """What stands in for the models that the settings name."""
 
-    embedder: Embedder | None
+    embedder: Embedder | EmbedFunction | None
     extractor: Extractor | None
-    reranker: Reranker | None
+    reranker: Reranker | RerankFunction | None
     language_model: LanguageModel | None
 
 
@@ -175,9 +179,10 @@ class EngineState:
     def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
         self.settings = settings
         self.store = make_store(settings)
-        self.embedder = models.get("embedder") or make_embedder(settings)
+        embedder, reranker = models.get("embedder"), models.get("reranker")
+        self.embedder = as_embedder(embedder) if embedder else make_embedder(settings)
         """The model that texts and questions are embedded with."""
-        self.reranker = models.get("reranker") or make_reranker(settings)
+        self.reranker = as_reranker(reranker) if reranker else make_reranker(settings)
         """Reads question and passage together; None where none is configured."""
         self._before_close: list[Callable[[], None]] = []
         given = models.get("language_model")
@@ -224,6 +229,16 @@ class EngineState:
         self.vector_index.close()
         self.store.close()
 
+    @property
+    def models(self) -> Models:
+        """The models, for another namespace to share."""
+        return {
+            "embedder": self.embedder,
+            "extractor": self._extractor,
+            "reranker": self.reranker,
+            "language_model": self.language_provider,
+        }
+
     def before_close(self, action: Callable[[], None]) -> None:
         """Have something done when the engine closes, while the store is still open."""
         self._before_close.append(action)
@@ -261,6 +276,17 @@ class EngineState:
         make = self.embedder.embed_query
         return self.query_vectors.get_or_make(question, lambda: make(question))
 
+    def unit(self, vector: ArrayLike) -> tuple[float, ...]:
+        """A vector that a caller brings, of length 1; raises `InputError` where it does not fit."""
+        with suppress(ModelError):
+            (made,) = unit_vectors(cast("ArrayLike", [vector]), "the caller")
+            if len(made) == self.embedder.dimension:
+                return tuple(made.tolist())
+        raise InputError(
+            f"the vector {vector!r:.60} cannot be; expected {self.embedder.dimension} finite"
+            f" numbers, not all 0, as {self.embedder.name!r} has them"
+        )
+
     @cached_property
     def language_model(self) -> ModelClient | None:
         """The language model, its replies kept in the store; None: everything works without."""
@@ -269,6 +295,9 @@ class EngineState:
 
     def bind_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
+        held = self.store.embedder()
+        if isinstance(self.embedder, FunctionEmbedder) and held and held[0] == self.embedder.name:
+            self.embedder.expect(held[1])
         self.store.bind_embedder(self.embedder.name, self.embedder.dimension)
 
     @property

@@ -534,6 +534,8 @@ class TextInput:
     text: str
     media_type: str = "text/plain"
     overrides: DocumentOverrides = DocumentOverrides()
+    vector: tuple[float, ...] | None = None
+    """As in `Document`."""
     read_from: ClassVar[str] = ""
 
     @property
@@ -543,7 +545,8 @@ class TextInput:
 
     def digest(self) -> str:
         """See `Input`."""
-        return self.overrides.digest(text_digest(f"{self.media_type}\n{self.text}"))
+        vector = self.vector or ""
+        return self.overrides.digest(text_digest(f"{self.media_type}\n{vector}{self.text}"))
 
     def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
         """See `Input`."""
@@ -554,6 +557,9 @@ class TextInput:
             media_type=self.media_type,
             metadata=self.overrides.metadata,
         )
+        if self.vector:
+            digest = text_digest(f"{document.sha256}{self.vector}")
+            document = replace(document, vector=self.vector, sha256=digest)
         return ReadResult(documents=(document,))
 
 
@@ -580,13 +586,13 @@ class DocumentInput:
 
     def digest(self) -> str:
         """See `Input`."""
-        return self.document.sha256 or text_digest(self.document.text)
+        return self.document.sha256 or text_digest(repr(self.document))
 
     def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
         """See `Input`."""
         if not self.document.text.strip():
             raise UnreadableError(self.source, "empty")
-        return ReadResult(documents=(self.document,))
+        return ReadResult(documents=(replace(self.document, sha256=self.digest()),))
 
 
 Input = FileInput | RawInput | TextInput | DocumentInput

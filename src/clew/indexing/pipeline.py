@@ -31,6 +31,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from clew.errors import ClewError, InputError, LimitError, UnreadableError
 from clew.indexing.inputs import DocumentInput, Extension, FileInput, Input, NoExtension
 from clew.indexing.linking import Linker, StoreTerms, without_names
@@ -191,8 +193,12 @@ class IndexingPipeline:
 
     def _embed(self, batch: list[Prepared], counts: IndexCounts) -> Vectors:
         started = time.perf_counter()
-        texts = [chunk.embedding_text for item in batch for chunk in item.split.chunks]
-        vectors = self.embedder.embed_documents(texts)
+        chunks = [(item.document.vector, chunk) for item in batch for chunk in item.split.chunks]
+        texts = [chunk.embedding_text for brought, chunk in chunks if brought is None]
+        made = iter(self.embedder.embed_documents(texts))
+        vectors = np.empty((len(chunks), self.embedder.dimension), np.float32)
+        for row, (brought, _) in enumerate(chunks):
+            vectors[row] = next(made) if brought is None else brought
         counts.embedding_seconds += time.perf_counter() - started
         return vectors
 

@@ -36,7 +36,7 @@ from clew.errors import (
     UnreadableError,
     WorkerError,
 )
-from clew.hookspecs import kind_of
+from clew.hookspecs import brought, kind_of, register
 from clew.indexing.inputs import DocumentInput, Extension, Input, NoExtension
 from clew.indexing.reading.common import check_limit, over_limit
 from clew.indexing.split import Tokens, as_prose, split
@@ -325,7 +325,8 @@ def _load(parent: Connection) -> Steps | None:
     """What requests run with, loaded before the first one waits for it; None where it cannot be."""
     data = parent.recv_bytes()
     try:
-        steps: Steps = pickle.loads(data)
+        given, steps = pickle.loads(data)
+        register(*given)
     except Exception as error:  # noqa: BLE001 - whatever keeps a caller's parts from being made
         parent.send_bytes(pack("unusable", f"{type(error).__name__}: {error}"))
         return None
@@ -445,9 +446,9 @@ def make_runner(steps: Steps, on_start: Callable[[], None]) -> Runner:
 
 def _fall_back(steps: Steps, reason: str) -> Runner:
     logger.warning(
-        "documents are read in this process, where nothing bounds time and memory: the embedder %r"
-        " or the extractor %r cannot be used in another (%s); make them picklable and importable,"
-        " or set limits.isolation to 'none'",
+        "documents are read in this process, where nothing bounds time and memory: the embedder %r,"
+        " the extractor %r or a plugin cannot be used in another (%s); put them into a module that"
+        " can be imported, or set limits.isolation to 'none'",
         type(steps.tokens).__name__,
         type(steps.extractor).__name__,
         reason,
@@ -460,7 +461,7 @@ class WorkerPool:
 
     def __init__(self, steps: Steps, on_start: Callable[[], None]) -> None:
         self._steps = steps
-        self._pickled = pickle.dumps(steps, pickle.HIGHEST_PROTOCOL)
+        self._pickled = pickle.dumps((brought(), steps), pickle.HIGHEST_PROTOCOL)
         self._on_start = on_start
         self._local: Runner | None = None
         self._lock = threading.Lock()

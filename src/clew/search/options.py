@@ -84,6 +84,10 @@ class Options:
     """Leave out the reader, which takes most of a question's time."""
     rerank: bool = True
     """Use the reranker where one is configured."""
+    rerank_weight: float | None = None
+    """Share of the reranker in the order, 0 to 1; None: the setting `rerank.weight`."""
+    vector: tuple[float, ...] | None = None
+    """The question's embedding, where the caller brings it."""
     model_filter: bool | None = None
     """Let the language model choose among the best passages; None: the setting `llm.filter`."""
     explain: bool = True
@@ -106,6 +110,8 @@ class Options:
         _check("min_confidence", self.min_confidence, 0, 1)
         if self.alpha is not None:
             _check("alpha", self.alpha, 0, 1)
+        if self.rerank_weight is not None:
+            _check("rerank_weight", self.rerank_weight, 0, 1)
         if self.level is not None:
             _check("level", self.level, 0, None)
         for weight in self.weights:

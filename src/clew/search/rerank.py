@@ -91,6 +91,7 @@ def rerank(
 def reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     """What was found in the order of the reranker, by the settings."""
     settings, resources = session.resources.settings.rerank, session.resources
+    weight = session.options.rerank_weight
     with session.timings.step("rerank"):
         chunks = resources.store.chunks(found.ranking.top(settings.depth).ids.tolist())
         ranking, notes = rerank(
@@ -99,7 +100,7 @@ def reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
             found.ranking,
             {chunk.id: f"{chunk.context}\n{chunk.text}".strip() for chunk in chunks},
             depth=settings.depth,
-            weight=settings.weight,
+            weight=settings.weight if weight is None else weight,
         )
     session.note(*notes)
     return replace(found, ranking=ranking)

@@ -242,7 +242,9 @@ class QuerySession:
 
     @cached_property
     def vector(self) -> Vector:
-        """The question's embedding, from the cache (`embed_cache` in the timings) or the model."""
+        """The question's embedding: the caller's, the cache's (`embed_cache`), or the model's."""
+        if self.options.vector is not None:
+            return np.array(self.options.vector, np.float32)
         kept = self.resources.query_vectors
         step = "embed" if kept.get(self.question) is None else "embed_cache"
         with self.timings.step(step):

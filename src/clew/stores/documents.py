@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from clew.errors import InputError, StoreError, StoreMismatchError, check_several
-from clew.filters import fields, predicate
+from clew.filters import FIELDS, fields, predicate
 from clew.stores.aliases import KNOWN, Named, NamePlan, keys_asked, names_by_key
 from clew.stores.backend import (
     Backend,
@@ -66,7 +66,6 @@ from clew.stores.state import (
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import (
     DOCUMENT,
-    FIELDS,
     VERSIONS,
     DocumentValues,
     description_keys,
@@ -165,6 +164,11 @@ class Documents(Passages, EarlierVersions):
             (rows,) = self.backend.gather(statement, ids=wanted, origin=origin)
         found = (_document_info(row) for row in rows)
         return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
+
+    def documents_after(self, source: str, limit: int) -> list[DocumentInfo]:
+        """The documents whose sources come next after this one, in that order."""
+        (rows,) = self.backend.gather(statements.DOCUMENTS_AFTER, after=source, limit=limit)
+        return sorted(map(_document_info, rows), key=attrgetter("source"))
 
     def described(self, entity_type: str, since: str = "", until: str = "~") -> list[DocumentInfo]:
         """Documents whose metadata have this `entity_type`, ordered by source.

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew.errors import (
@@ -507,6 +508,15 @@ def prepare_database(database: Neo4jDatabase, *, copying: str | None = None) -> 
 def holds_namespace(database: Neo4jDatabase) -> bool:
     """Whether the namespace has a store."""
     return bool(database.rows("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.namespace"))
+
+
+def drop_namespace(database: Neo4jDatabase) -> None:
+    """Forget a namespace that holds nothing any more: its indexes, and that it is a store."""
+    for index in (vector_index, entity_index, keyword_index):
+        database.define(f"DROP INDEX `{index(database.namespace)}` IF EXISTS")
+    for label in ("ClewWorker", "ClewStore"):
+        query = f"MATCH (n:{label} {{namespace: $namespace}}) DETACH DELETE n"
+        database.write(partial(database.rows, query))
 
 
 def define_shared(database: Neo4jDatabase) -> None:

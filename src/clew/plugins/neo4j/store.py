@@ -23,6 +23,7 @@ from clew.plugins.neo4j.connection import (
     KeyTakenError,
     Neo4jDatabase,
     chunk_label,
+    drop_namespace,
     holds_namespace,
     keyword_index,
     lucene_phrases,
@@ -482,6 +483,20 @@ def exists(settings: Settings) -> bool:
     address, login, namespace, _ = _place(settings)
     with closing(Neo4jDatabase(address, login, namespace)) as database:
         return holds_namespace(database)
+
+
+def namespaces(settings: Settings) -> list[str]:
+    """See `StoreKind`."""
+    address, login, namespace, _ = _place(settings)
+    with closing(Neo4jDatabase(address, login, namespace)) as database:
+        return [str(name) for (name,) in database.rows("MATCH (s:ClewStore) RETURN s.namespace")]
+
+
+def drop(settings: Settings) -> None:
+    """See `StoreKind`; the namespace's own indexes and its mark go last."""
+    with closing(open_for_copying(settings, make=False)) as backend:
+        backend.clear()
+        drop_namespace(backend.database)
 
 
 def vectors(settings: Settings, store: Neo4jStore) -> Neo4jVectors:
