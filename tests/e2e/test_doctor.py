@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from clew.cli.commands import doctor
 from tests.e2e.conftest import NOTES, Run
 
 
@@ -109,7 +108,7 @@ def test_another_module_of_the_name_is_told(
 
 def test_little_room_is_told(in_process: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = type("Usage", (), {"free": 5_000_000})
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage)
+    monkeypatch.setattr("clew.cli.commands.doctor.shutil.disk_usage", lambda _: usage)
 
     found = states(in_process("doctor", "--json").stdout)["disk"]
 

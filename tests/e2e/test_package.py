@@ -17,7 +17,7 @@ from fpdf import FPDF
 from clew import __version__
 
 ROOT = Path(__file__).parents[2]
-UV = os.environ.get("UV") or shutil.which("uv")
+UV = os.environ.get("UV") or shutil.which("uv") or ""
 MOST_PACKAGES = 60
 MOST_MEGABYTES = 350
 """With compiled modules, as pip makes them; the models have 73 of them, onnxruntime 63."""
@@ -26,26 +26,25 @@ Installed: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def run(
-    *command: str | Path, path: Path | None = None, **options: object
+    *command: str | Path, cwd: Path | None = None, path: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """A command without what this environment says to Python; it need not succeed."""
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("PYTHON", "COV", "VIRTUAL"))}
-    kept |= {"PYTHONPATH": str(path)} if path else {}
-    return subprocess.run(  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(
         [*map(str, command)],
-        env=kept,
+        env={**kept, "PYTHONPATH": str(path)} if path else kept,
         capture_output=True,
         encoding="utf-8",
         timeout=300,
         check=False,
-        **options,
+        cwd=cwd,
     )
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fresh environment with both wheels and what they require."""
-    if UV is None:
+    if not UV:
         pytest.skip("uv is not installed")
     folder = tmp_path_factory.mktemp("installed")
     for source in (ROOT, ROOT / "models"):
@@ -55,8 +54,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert built.returncode == 0, built.stderr
     run(UV, "venv", "--quiet", folder / "env")
     wheels = sorted((folder / "wheels").glob("*.whl"))
-    pip = [UV, "pip", "install", "--quiet", "--python", folder / "env", "--compile-bytecode"]
-    done = run(*pip, "--constraint", ROOT / "constraints.txt", *wheels)
+    options = ["--quiet", "--compile-bytecode", f"--constraint={ROOT / 'constraints.txt'}"]
+    done = run(UV, "pip", "install", "--python", folder / "env", *options, *wheels)
     if re.search(r"[Cc]onnect|dns error|[Nn]etwork|timed out", done.stderr):
         pytest.skip(f"the package index cannot be reached: {done.stderr[-500:]}")
     assert done.returncode == 0, done.stderr
@@ -77,8 +76,8 @@ def installed(environment: Path, tmp_path: Path) -> Installed:
 
 
 def test_it_is_small_and_whole(environment: Path) -> None:
-    packages = run(UV or "uv", "pip", "list", "--python", environment, "--format", "freeze")
-    checked = run(UV or "uv", "pip", "check", "--python", environment)
+    packages = run(UV, "pip", "list", "--python", environment, "--format", "freeze")
+    checked = run(UV, "pip", "check", "--python", environment)
     (modules,) = environment.glob("[Ll]ib/**/site-packages")
     size = sum(file.lstat().st_size for file in modules.rglob("*") if file.is_file())
 
@@ -116,8 +115,8 @@ def extras(folder: Path, environment: Path, *names: str) -> Path:
         "optional-dependencies"
     ]
     wanted = [package for name in names for package in optional[name]]
-    into = ["--target", folder, "--constraint", ROOT / "constraints.txt"]
-    done = run(UV or "uv", "pip", "install", "--quiet", "--python", environment, *into, *wanted)
+    into = [f"--target={folder}", f"--constraint={ROOT / 'constraints.txt'}", "--quiet"]
+    done = run(UV, "pip", "install", "--python", environment, *into, *wanted)
     assert done.returncode == 0, done.stderr
     return folder
 

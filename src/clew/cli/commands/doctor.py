@@ -82,7 +82,10 @@ def _model(settings: Settings) -> Finding:
     """Its files; it is not loaded, and nothing is fetched."""
     model = settings.embed.model
     if model.rpartition("/")[2] != BUNDLED_MODEL and not Path(model).expanduser().is_dir():
-        return Finding("good", "model", f"{model}, fetched from the hub where it is not here yet")
+        place = (
+            "asked of its server" if ":" in model else "fetched from the hub where it is not here"
+        )
+        return Finding("good", "model", f"{model}, {place}")
     try:
         files = locate_model(model)
         size = f"{files.weights.stat().st_size / 1e6:,.0f} MB"
