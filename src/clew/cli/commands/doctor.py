@@ -82,10 +82,7 @@ def _model(settings: Settings) -> Finding:
     """Its files; it is not loaded, and nothing is fetched."""
     model = settings.embed.model
     if model.rpartition("/")[2] != BUNDLED_MODEL and not Path(model).expanduser().is_dir():
-        place = (
-            "asked of its server" if ":" in model else "fetched from the hub where it is not here"
-        )
-        return Finding("good", "model", f"{model}, {place}")
+        return Finding("good", "model", f"{model}, of a server or the hub: not looked for")
     try:
         files = locate_model(model)
         size = f"{files.weights.stat().st_size / 1e6:,.0f} MB"
