@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from clew.models.given import FunctionEmbedder, OwnVectors
     from clew.settings import Settings, load_settings
     from clew.types import (
+        Answer,
         Context,
         Document,
         DocumentInfo,
         Entity,
         Hit,
         IndexReport,
+        NamedStrategy,
         NewEntity,
+        NewRelation,
         Relation,
         SearchResult,
     )
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "AsyncClew",
     "Clew",
     "ClewError",
@@ -53,7 +57,9 @@ __all__ = [
     "FunctionEmbedder",
     "Hit",
     "IndexReport",
+    "NamedStrategy",
     "NewEntity",
+    "NewRelation",
     "OwnVectors",
     "RawFile",
     "Relation",
@@ -77,15 +83,8 @@ _MODULES = {
     "load_settings": "clew.settings",
     **dict.fromkeys(
         (
-            "Context",
-            "Document",
-            "DocumentInfo",
-            "Entity",
-            "Hit",
-            "IndexReport",
-            "NewEntity",
-            "Relation",
-            "SearchResult",
+            *("Answer", "Context", "Document", "DocumentInfo", "Entity", "Hit", "IndexReport"),
+            *("NamedStrategy", "NewEntity", "NewRelation", "Relation", "SearchResult"),
         ),
         "clew.types",
     ),

@@ -436,6 +436,15 @@ class Graph:
         found = self._state.store.relations([self._entities.resolve(name).id], limit)
         return read_facts(self._state.store, found, self._state.now())
 
+    def edges(self, names: Sequence[str | Entity], limit: int = 1000) -> list[Relation]:
+        """The relations that start or end at one of these entities, the heaviest first.
+
+        Raises `NotFoundError` for a name that is unknown.
+        """
+        check_several(names=names)
+        ids = [self._entities.resolve(name).id for name in names]
+        return self._state.store.relations(ids, limit)
+
     def delete_relation(self, relation_id: int) -> int:
         """Take a relation back for good, with every statement of the same fact; how many.
 
