@@ -240,7 +240,7 @@ def test_graph_documents_go_in_and_come_out(store: clew.Clew) -> None:
     ada = SimpleNamespace(id="Ada Morn", type="Person", properties={"born": 1781})
     guild = SimpleNamespace(id="Guild of Clocks", type="TradeGuild", properties={})
     tie = SimpleNamespace(source=ada, target=guild, type="MEMBER_OF", properties={"since": 1801})
-    source = Document(page_content="Ada Morn joined the Guild of Clocks.", metadata={"source": "g"})
+    source = Document(page_content="Ada Morn joined the Guild of Clocks.", id="g")
     given = SimpleNamespace(nodes=[ada, guild], relationships=[tie], source=source)
 
     add_graph_documents(store, [given])
@@ -253,12 +253,28 @@ def test_graph_documents_go_in_and_come_out(store: clew.Clew) -> None:
         "Ada Morn": "person",
         "Guild of Clocks": "trade_guild",
     }
+    assert by_hand.source.properties == {"born": 1781}
+    assert by_hand.properties == {"since": 1801, "evidence": "", "statements": 1}
     assert "apprentice_of" in {tie.type for tie in found["morn"].relationships}
     assert found["morn"].source is not None
     assert found["morn"].source.page_content == TEXTS["morn"]
     assert store.text("g") == source.page_content
     paths, _ = store.graph.paths("Guild of Clocks", "Piet Oss")
     assert [step.relation for step in paths[0]][1:] == ["apprentice_of"]
+
+
+def test_pieces_of_one_source_are_kept_apart(store: clew.Clew) -> None:
+    pieces = [
+        GraphDocument(
+            nodes=[], relationships=[], source=Document(page_content=text, metadata={"source": "f"})
+        )
+        for text in ("One piece.", "Another piece.")
+    ]
+
+    add_graph_documents(store, pieces)
+    add_graph_documents(store, pieces)
+
+    assert store.count("meta.source = f") == 2
 
 
 def test_what_came_out_goes_into_another_store(store: clew.Clew, tmp_path: Path) -> None:

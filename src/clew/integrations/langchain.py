@@ -452,7 +452,7 @@ def add_graph_documents(store: Clew, documents: Iterable[Any]) -> None:
         store: An open store.
         documents: Graph documents of any package: they have `nodes` (`id`, `type`, `properties`),
             `relationships` (`source`, `target`, `type`, `properties`) and a `source`, a document
-            that is added as well, or None.
+            that is added as well, under its id or one made of its text, or None.
 
     Raises:
         InputError: A node has a name without letters and digits, or a source is blank.
@@ -464,9 +464,9 @@ def add_graph_documents(store: Clew, documents: Iterable[Any]) -> None:
     """
     given = list(documents)
     sources = [one.source for one in given if one.source is not None]
-    ClewVectorStore(store).add_documents(
-        sources, ids=[one.id or one.metadata.get("source") for one in sources]
-    )
+    # The same text again is the same document.
+    ids = [one.id or str(uuid.uuid5(uuid.NAMESPACE_OID, one.page_content)) for one in sources]
+    ClewVectorStore(store).add_documents(sources, ids)
     ends = [end for one in given for tie in one.relationships for end in (tie.source, tie.target)]
     nodes = {str(node.id): node for node in (*ends, *(n for one in given for n in one.nodes))}
     made = store.entities.memory.create(
@@ -475,11 +475,11 @@ def add_graph_documents(store: Clew, documents: Iterable[Any]) -> None:
             for name, node in nodes.items()
         ]
     )
-    ids = {name: one.entity_id for name, one in zip(nodes, made, strict=True)}
+    known = {name: one.entity_id for name, one in zip(nodes, made, strict=True)}
     for tie in (tie for one in given for tie in one.relationships):
         store.entities.add_relation(
-            ids[str(tie.source.id)],
-            ids[str(tie.target.id)],
+            known[str(tie.source.id)],
+            known[str(tie.target.id)],
             _word(tie.type),
             context=tie.properties,
         )
@@ -498,17 +498,28 @@ def graph_documents(store: Clew) -> list[GraphDocument]:
 
     Returns:
         A graph document for each document that states a relation, and one without a source for
-        what was added by hand. A relation that several documents state is in one of them, with the
-        sentence as its `evidence` and the number of statements.
+        what was added by hand, with the properties that were given. A relation that several
+        documents state is in one of them, with the sentence as its `evidence` and the number of
+        `statements`.
 
     Example:
         >>> for document in graph_documents(store):  # doctest: +SKIP
         ...     print(document.source.metadata, document.relationships)
     """
     entities = list(store.entities)
-    nodes = {one.name: Node(id=one.name, type=one.entity_type) for one in entities}
+    cards = store.list({"field": "source", "operator": "~", "value": "entity:*"})
+    told = {one.source: one.metadata for one in cards}
+    nodes = {
+        one.name: Node(
+            id=one.name, type=one.entity_type, properties=told.get(f"entity:{one.key}", {})
+        )
+        for one in entities
+    }
+    ids = {one.name: one.id for one in entities}
     found: dict[str, list[Relationship]] = {}
     for entity in entities:
+        edges = store.graph.edges([entity], limit=sys.maxsize)
+        given = {(one.relation_type, one.to_entity_id): one.context for one in edges if one.context}
         for fact in store.graph.relations(entity, limit=sys.maxsize):
             if fact.head != entity.name and fact.head in nodes:
                 continue  # it is one of that entity's
@@ -516,7 +527,11 @@ def graph_documents(store: Clew) -> list[GraphDocument]:
                 source=nodes.get(fact.head) or Node(id=fact.head),
                 target=nodes.get(fact.tail) or Node(id=fact.tail),
                 type=fact.relation,
-                properties={"evidence": fact.evidence, "statements": fact.statements},
+                properties={
+                    **given.get((fact.relation, ids.get(fact.tail, 0)), {}),
+                    "evidence": fact.evidence,
+                    "statements": fact.statements,
+                },
             )
             found.setdefault(fact.provenance.source if fact.provenance else "", []).append(tie)
     sources = {one.id: one for one in ClewVectorStore(store).get_by_ids(list(found))}
