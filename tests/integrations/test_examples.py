@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import clew
+
+OPEN = clew.open
 ROOT = Path(__file__).parents[2]
 PRINTED = {
     "langchain": "Piet Oss: Piet Oss kept a workshop by the canal for thirty years.",
@@ -49,6 +55,26 @@ def test_an_example_is_short_and_a_page_names_it(example: Path) -> None:
 
     assert len(example.read_text("utf-8").splitlines()) < 40
     assert [len(page.split()) <= 200 for page in naming] == [True]
+
+
+@pytest.mark.parametrize(
+    "name", ["langchain", "langgraph", "openai_agents", "pydantic_ai", "toolsets"]
+)
+def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module(f"clew.integrations.{name}")
+    with ExitStack() as opened:
+        monkeypatch.setattr(
+            clew, "open", lambda *args, **options: opened.enter_context(OPEN(*args, **options))
+        )
+        for number, each in enumerate(module.__all__):
+            (tmp_path / str(number)).mkdir()
+            monkeypatch.chdir(tmp_path / str(number))
+            thing = getattr(module, each)
+            assert "Example:\n" in thing.__doc__
+            test = doctest.DocTestParser().get_doctest(thing.__doc__, vars(module), each, None, 0)
+            told: list[str] = []
+            doctest.DocTestRunner().run(test, out=told.append, clear_globs=False)
+            assert not told, "".join(told)
 
 
 # --- examples that serve

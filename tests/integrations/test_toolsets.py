@@ -42,11 +42,12 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"query": QUESTION}),
     ("fetch", {"id": "no such id"}),
     ("query_documents", {"query": "bees", "namespaces": ["ben"]}),
+    ("ingest_document", {"path": __file__}),
     ("ingest_document", {"text": "Piet Oss taught Mira Dun.", "source": "dun"}),
     ("find_paths", {"source": "Mira Dun", "target": "Lisse"}),
 ]
 """What a model calls, one after the other."""
-CHOSEN = [name for name, _ in CALLS]
+CHOSEN = list(dict.fromkeys(name for name, _ in CALLS))
 
 
 @pytest.fixture
@@ -63,11 +64,12 @@ def store(tmp_path: Path) -> Iterator[clew.Clew]:
 
 def check(results: Sequence[Any], store: clew.Clew) -> None:
     """What the calls came to, as the model read it."""
-    search, fetch, foreign, ingest, paths = map(str, results)
+    search, fetch, foreign, file, ingest, paths = map(str, results)
     assert "workshop by the canal" in search
     assert "no such id" in fetch
     assert "no namespace 'ben' of yours" in foreign
     assert "bees" not in foreign
+    assert "no folder is open to you here" in file
     assert "dun" in ingest
     assert store.text("dun") == "Piet Oss taught Mira Dun."
     assert "Piet Oss taught Mira Dun." in paths

@@ -54,7 +54,8 @@ class ClewRetriever(BaseRetriever):
     each.
 
     Args:
-        store: An open store, or the path of one, which is opened.
+        store: An open store, or the path of one, which is opened; `retriever.store.close()` closes
+            it.
         k: Passages, at most.
         strategy: How they are found; None: Clew chooses.
         where: Filters on metadata; see docs/filters.md.
@@ -63,8 +64,10 @@ class ClewRetriever(BaseRetriever):
         ClewError: As `clew.open` and `Clew.search` do.
 
     Example:
-        >>> retriever = ClewRetriever(store="notes.clew", k=3, where="year >= 2020")
-        >>> retriever.invoke("Who built the clock?")  # doctest: +SKIP
+        >>> retriever = ClewRetriever(store="notes.clew", k=3, where="year < 1900")
+        >>> _ = retriever.store.add("Ada Morn built the clock.", metadata={"year": 1820})
+        >>> [found.page_content for found in retriever.invoke("Who built the clock?")]
+        ['Ada Morn built the clock.']
     """
 
     store: Any = Field(exclude=True)
@@ -156,6 +159,8 @@ class ClewVectorStore(VectorStore):
         ['a']
         >>> [found.id for found in store.similarity_search("clock", filter="year = 1820")]
         ['a']
+        >>> store.get_by_ids(["a"])[0].page_content, store.delete(["a"]), store.get_by_ids(["a"])
+        ('Ada built the clock.', True, [])
     """
 
     def __init__(
@@ -421,7 +426,12 @@ class ClewVectorStore(VectorStore):
 
 
 class Node(Serializable):
-    """A node of a graph: an entity."""
+    """A node of a graph: an entity.
+
+    Example:
+        >>> Node(id="Ada Morn", type="Person").id
+        'Ada Morn'
+    """
 
     id: str | int
     type: str = "Node"
@@ -429,7 +439,12 @@ class Node(Serializable):
 
 
 class Relationship(Serializable):
-    """A relation between two nodes."""
+    """A relation between two nodes.
+
+    Example:
+        >>> Relationship(source=Node(id="Ada"), target=Node(id="Piet"), type="KNOWS").type
+        'KNOWS'
+    """
 
     source: Node
     target: Node
@@ -438,7 +453,12 @@ class Relationship(Serializable):
 
 
 class GraphDocument(Serializable):
-    """What one document says, as a graph."""
+    """What one document says, as a graph.
+
+    Example:
+        >>> GraphDocument(nodes=[Node(id="Ada Morn")], relationships=[]).nodes[0].type
+        'Node'
+    """
 
     nodes: list[Node]
     relationships: list[Relationship]
@@ -458,9 +478,12 @@ def add_graph_documents(store: Clew, documents: Iterable[Any]) -> None:
         InputError: A node has a name without letters and digits, or a source is blank.
 
     Example:
+        >>> store = clew.open("notes.clew")
         >>> ada, clock = Node(id="Ada Morn", type="Person"), Node(id="Great Clock")
         >>> made = Relationship(source=ada, target=clock, type="BUILT")
         >>> add_graph_documents(store, [GraphDocument(nodes=[ada, clock], relationships=[made])])
+        >>> [fact.relation for fact in store.graph.relations("Great Clock")]
+        ['built']
     """
     given = list(documents)
     sources = [one.source for one in given if one.source is not None]
@@ -503,8 +526,10 @@ def graph_documents(store: Clew) -> list[GraphDocument]:
         `statements`.
 
     Example:
-        >>> for document in graph_documents(store):  # doctest: +SKIP
-        ...     print(document.source.metadata, document.relationships)
+        >>> store = clew.open("notes.clew")
+        >>> _ = store.add("Ada Morn came from Lisse.", source="ada")
+        >>> [(one.source.id, one.relationships[0].type) for one in graph_documents(store)]
+        [('ada', 'came_from')]
     """
     entities = list(store.entities)
     cards = store.list({"field": "source", "operator": "~", "value": "entity:*"})

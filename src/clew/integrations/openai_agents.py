@@ -44,6 +44,7 @@ def clew_tools(store: Clew, tools: Sequence[str] | None = None) -> list[Function
         InputError: There is no tool of a name.
 
     Example:
+        >>> store = clew.open("notes.clew")
         >>> [tool.name for tool in clew_tools(store, ["search", "fetch"])]
         ['search', 'fetch']
     """

@@ -47,6 +47,7 @@ def clew_toolset(
         InputError: There is no tool of a name.
 
     Example:
+        >>> store = clew.open("notes.clew")
         >>> sorted(clew_toolset(store, ["search", "fetch"]).tools)
         ['fetch', 'search']
     """

@@ -32,6 +32,7 @@ def tool_definitions(
         InputError: There is no tool of a name.
 
     Example:
+        >>> store = clew.open("notes.clew")
         >>> [one["name"] for one in tool_definitions(store, ["search", "fetch"])]
         ['search', 'fetch']
     """
