@@ -1,0 +1,416 @@
+"""Haystack: a document store, and components that retrieve from it.
+
+from haystack import Document
+from clew.integrations.haystack import ClewDocumentStore, ClewRetriever
+
+documents = ClewDocumentStore("notes.clew")
+documents.write_documents([Document(content="Ada Marsh built the clock of Ostrava.")])
+ClewRetriever(documents).run("Who built the clock?")["documents"]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import asdict, replace
+from datetime import datetime
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import clew
+
+try:
+    from haystack import Document, component, default_from_dict, default_to_dict
+    from haystack.document_stores.errors import DocumentStoreError, DuplicateDocumentError
+    from haystack.document_stores.types import DuplicatePolicy, FilterPolicy, apply_filter_policy
+    from haystack.errors import FilterError
+except ImportError as error:
+    raise clew.errors.MissingExtraError("clew.integrations.haystack", "haystack") from error
+
+__all__ = ["ClewDocumentStore", "ClewEmbeddingRetriever", "ClewRetriever"]
+
+Filters = dict[str, Any]
+P, R, S = ParamSpec("P"), TypeVar("R"), TypeVar("S")
+
+_OWN = ("blob", "sparse_embedding")
+"""What a document may hold beside a text, its metadata and its embedding."""
+_KEPT = "_haystack"
+"""Where it is kept among the metadata."""
+_FIELDS = (
+    *("title", "source", "path", "type", "media_type", "language"),
+    *("date", "created_at", "updated_at"),
+)
+"""Names that filters take for a document's own fields: metadata so called are kept as `meta.…`."""
+
+
+def _awaited(
+    method: Callable[Concatenate[S, P], R],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
+    """The method for programs that await: it runs in a thread."""
+
+    @wraps(method)
+    async def awaited(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(method, self, *args, **kwargs)
+
+    return awaited
+
+
+class ClewDocumentStore:
+    """A document store of Haystack whose documents are tied together by what they name.
+
+    A document needs a text. Where it brings its embedding, that is searched; set `embedding_dim`
+    then, so that no model is loaded for those without one.
+
+    Args:
+        store: The folder, made where there is none, or a store that `clew.open` opened.
+        namespace: The tenant, user or project within it; not of a store that is open.
+        embedding_dim: Length of the embeddings that documents bring; None: the store's own model
+            makes them.
+
+    Example:
+        >>> from haystack import Document
+        >>> documents = ClewDocumentStore("notes.clew", embedding_dim=2)
+        >>> documents.write_documents([Document(content="A clock.", embedding=[0.1, 0.9])])
+        1
+    """
+
+    def __init__(
+        self,
+        store: str | Path | clew.Clew = ".clew",
+        *,
+        namespace: str = "default",
+        embedding_dim: int | None = None,
+    ) -> None:
+        self._given, self._namespace, self._dimension = store, namespace, embedding_dim
+
+    @cached_property
+    def client(self) -> clew.Clew:
+        """The store, opened when it is first asked for."""
+        if isinstance(self._given, clew.Clew):
+            return self._given
+        own = {"embedder": clew.OwnVectors(self._dimension)} if self._dimension else {}
+        return clew.open(self._given, namespace=self._namespace, **own)
+
+    def close(self) -> None:
+        """Let go of files."""
+        self.client.close()
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the store is opened by again; models that a program gave are not in it."""
+        place, namespace = self._given, self._namespace
+        if isinstance(place, clew.Clew):
+            place, namespace = place.settings.store, place.settings.namespace
+        return default_to_dict(
+            self, store=str(place), namespace=namespace, embedding_dim=self._dimension
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The store of what `to_dict` told."""
+        return default_from_dict(cls, data)
+
+    # --- documents
+
+    def count_documents(self) -> int:
+        """How many documents there are."""
+        return self.client.count()
+
+    def filter_documents(self, filters: Filters | None = None) -> list[Document]:
+        """The documents that meet the filters, by id; raises `FilterError`."""
+        listed = self._listed(filters)
+        return [_document(d.source, self.client.text(d.id), d.metadata) for d in listed]
+
+    def write_documents(
+        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+    ) -> int:
+        """Index documents; how many were.
+
+        Without a policy, as with `FAIL`, nothing is written where an id is there already. Raises
+        `ValueError` for what are no documents, `DuplicateDocumentError`, and `DocumentStoreError`
+        for documents without a text.
+        """
+        if not isinstance(documents, list) or not all(isinstance(d, Document) for d in documents):
+            raise ValueError("write_documents takes a list of Haystack's documents")
+        given = {one.id: one for one in documents}
+        if policy != DuplicatePolicy.OVERWRITE:
+            there = [id_ for id_ in given if id_ in self.client]
+            if policy != DuplicatePolicy.SKIP and (there or len(given) < len(documents)):
+                raise DuplicateDocumentError(f"there are documents with these ids: {there[:5]}")
+            given = {id_: one for id_, one in given.items() if id_ not in there}
+        blank = [one.id for one in given.values() if not (one.content or "").strip()]
+        if blank:
+            raise DocumentStoreError(f"documents without a text cannot be kept: {blank[:5]}")
+        self.client.add_documents(map(_clew_document, given.values()))
+        return len(documents) if policy == DuplicatePolicy.OVERWRITE else len(given)
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        """Delete the documents of these ids; those that are not there are left out."""
+        self.client.delete([id_ for id_ in dict.fromkeys(document_ids) if id_ in self.client])
+
+    def delete_all_documents(self) -> None:
+        """Delete all documents."""
+        self.client.delete([one.id for one in self.client])
+
+    def delete_by_filter(self, filters: Filters) -> int:
+        """Delete the documents that meet the filters; how many; raises `FilterError`."""
+        return self.client.delete([one.id for one in self._listed(filters)])
+
+    def update_by_filter(self, filters: Filters, meta: dict[str, Any]) -> int:
+        """Lay metadata over those of the documents that meet the filters; how many they are."""
+        found = self._listed(filters)
+        for one in found:
+            self.client.update(one.id, metadata=_kept(meta))
+        return len(found)
+
+    # --- metadata
+
+    def count_documents_by_filter(self, filters: Filters) -> int:
+        """How many documents meet the filters."""
+        return len(self._listed(filters))
+
+    def count_unique_metadata_by_filter(
+        self, filters: Filters, metadata_fields: list[str]
+    ) -> dict[str, int]:
+        """How many values each field has among the documents that meet the filters."""
+        names = [name.removeprefix("meta.") for name in metadata_fields]
+        return {name: len(set(self._values(name, filters))) for name in names}
+
+    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
+        """The type of each field: keyword, int, float or boolean."""
+        kinds = {bool: "boolean", int: "int", float: "float"}
+        metas = [_meta(one.metadata) for one in self.client]
+        fields = {n: v for meta in metas for n, v in meta.items() if v is not None}
+        return {name: {"type": kinds.get(type(v), "keyword")} for name, v in fields.items()}
+
+    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
+        """The least and the greatest value of a field, `min` and `max`; None where none compare."""
+        values = list(self._values(metadata_field, None).values())
+        try:
+            return {"min": min(values, default=None), "max": max(values, default=None)}
+        except TypeError:
+            return {"min": None, "max": None}
+
+    def get_metadata_field_unique_values(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: Filters | None = None,
+    ) -> tuple[list[Any], int]:
+        """The values of a field that hold a term, in order, some of them, and how many there are."""
+        values = self._values(metadata_field, filters).values()
+        found = [v for v in values if (search_term or "").casefold() in str(v).casefold()]
+        found.sort(key=lambda value: (str(value), type(value).__name__))
+        return found[from_ : from_ + size], len(found)
+
+    count_documents_async = _awaited(count_documents)
+    filter_documents_async = _awaited(filter_documents)
+    write_documents_async = _awaited(write_documents)
+    delete_documents_async = _awaited(delete_documents)
+    delete_all_documents_async = _awaited(delete_all_documents)
+    delete_by_filter_async = _awaited(delete_by_filter)
+    update_by_filter_async = _awaited(update_by_filter)
+    count_documents_by_filter_async = _awaited(count_documents_by_filter)
+    count_unique_metadata_by_filter_async = _awaited(count_unique_metadata_by_filter)
+    get_metadata_fields_info_async = _awaited(get_metadata_fields_info)
+    get_metadata_field_min_max_async = _awaited(get_metadata_field_min_max)
+    get_metadata_field_unique_values_async = _awaited(get_metadata_field_unique_values)
+
+    def _listed(self, filters: Filters | None) -> list[Any]:
+        try:
+            return self.client.list(_where(filters))
+        except clew.errors.InputError as error:
+            raise FilterError(str(error)) from error
+
+    def _values(self, name: str, filters: Filters | None) -> dict[tuple[str, str], Any]:
+        """The values of a field, each once, by its type and how it is written."""
+        name = name.removeprefix("meta.")
+        values = [_meta(one.metadata).get(name) for one in self._listed(filters)]
+        return {
+            (type(v).__name__, json.dumps(v, sort_keys=True)): v for v in values if v is not None
+        }
+
+
+class _Retriever:
+    """What both retrievers are made and written by."""
+
+    def __init__(
+        self,
+        document_store: ClewDocumentStore,
+        filters: Filters | None = None,
+        top_k: int = 10,
+        filter_policy: FilterPolicy = FilterPolicy.REPLACE,
+    ) -> None:
+        self.document_store, self.filters, self.top_k = document_store, filters, top_k
+        self.filter_policy = filter_policy
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the component is made by again."""
+        return default_to_dict(
+            self,
+            document_store=self.document_store,
+            filters=self.filters,
+            top_k=self.top_k,
+            filter_policy=self.filter_policy.value,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The component of what `to_dict` told."""
+        given = data["init_parameters"]
+        policy = FilterPolicy.from_str(given.get("filter_policy", "replace"))
+        changed = {**given, "filter_policy": policy}
+        return default_from_dict(cls, {**data, "init_parameters": changed})
+
+    def _found(
+        self,
+        filters: Filters | None,
+        top_k: int | None,
+        **asked: Any,  # noqa: ANN401 - of `search`
+    ) -> dict[str, list[Document]]:
+        store, limit = self.document_store.client, top_k or self.top_k
+        wanted = limit
+        where = _where(apply_filter_policy(self.filter_policy, self.filters, filters))
+        while True:
+            hits = store.search(limit=limit, where=where, context=False, **asked).hits
+            best = {hit.chunk.source: hit for hit in reversed(hits)}
+            if len(best) >= wanted or len(hits) < limit:
+                break
+            limit *= 4  # several passages of one document were among them
+        first = [hit for hit in hits if best[hit.chunk.source] is hit][:wanted]
+        return {"documents": [_hit_document(hit, store) for hit in first]}
+
+
+@component
+class ClewRetriever(_Retriever):
+    """Retrieves the documents that answer a question, by words, meaning and what ties them.
+
+    Each comes whole, once, with the score of its best passage; `meta["clew"]` tells where that
+    passage stands in it, how sure Clew is of it, and the path that led to it.
+
+    Args:
+        document_store: Where to look.
+        filters: Which documents to look at.
+        top_k: Documents, at most.
+        filter_policy: Whether filters at run time replace those given here, or are met, too.
+
+    Example:
+        >>> retriever = ClewRetriever(ClewDocumentStore("notes.clew"), top_k=3)
+        >>> retriever.run("Who built the clock?")["documents"]
+        []
+    """
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self,
+        query: str,
+        query_embedding: list[float] | None = None,
+        filters: Filters | None = None,
+        top_k: int | None = None,
+    ) -> dict[str, list[Document]]:
+        """Answer a question, by its embedding, too, where that is brought.
+
+        Raises `clew.errors.InputError` for a filter that cannot be read.
+        """
+        return self._found(filters, top_k, question=query, vector=query_embedding)
+
+    run_async = component.output_types(documents=list[Document])(_awaited(run))
+
+
+@component
+class ClewEmbeddingRetriever(_Retriever):
+    """Retrieves the documents whose embeddings are nearest to one; takes what `ClewRetriever` takes.
+
+    Example:
+        >>> retriever = ClewEmbeddingRetriever(ClewDocumentStore("notes.clew", embedding_dim=2))
+        >>> retriever.run([0.1, 0.9])["documents"]
+        []
+    """
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query_embedding: list[float], filters: Filters | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """The nearest documents, each with the cosine as its score."""
+        return self._found(filters, top_k, vector=query_embedding)
+
+    run_async = component.output_types(documents=list[Document])(_awaited(run))
+
+
+# Documents and filters, as either side writes them.
+
+
+def _clew_document(given: Document) -> clew.Document:
+    rest = replace(given, embedding=None).to_dict(flatten=False)
+    own = {name: rest[name] for name in _OWN if rest[name]}
+    return clew.Document(
+        source=given.id,
+        text=given.content or "",
+        title=str(given.meta.get("title") or ""),
+        metadata={**_kept(given.meta), **({_KEPT: own} if own else {})},
+        vector=None if given.embedding is None else tuple(given.embedding),
+    )
+
+
+def _document(id_: str, text: str, metadata: Mapping[str, Any]) -> Document:
+    own = metadata.get(_KEPT, {})
+    return Document.from_dict({"id": id_, "content": text, "meta": _meta(metadata), **own})
+
+
+def _hit_document(hit: clew.Hit, store: clew.Clew) -> Document:
+    chunk = hit.chunk
+    found = _document(chunk.source, store.text(chunk.document_id), chunk.metadata)
+    told = {
+        "passage": [chunk.start, chunk.end],
+        "confidence": hit.confidence,
+        "path": [asdict(step) for step in hit.path],
+    }
+    return replace(found, score=hit.score, meta={**found.meta, "clew": told})
+
+
+def _kept(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"meta.{name}" if name in _FIELDS else name: value for name, value in meta.items()}
+
+
+def _meta(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix("meta."): v for name, v in metadata.items() if name != _KEPT}
+
+
+def _where(filters: Filters | None) -> dict[str, Any]:
+    """The filters as Clew reads them; it raises `InputError` for what neither of both can read.
+
+    In Haystack `!=` and `not in` are met where there is no value, and no value is less or greater.
+    """
+    if not filters or "field" not in filters:
+        conditions = [_where(one) for one in (filters or {}).get("conditions") or ()]
+        return {**(filters or {}), **({"conditions": conditions} if conditions else {})}
+    sign, value = filters.get("operator"), filters.get("value")
+    name = str(filters["field"]).removeprefix("meta.")
+    field = "source" if name == "id" else f"meta.meta.{name}" if name in _FIELDS else name
+    asked = {**filters, "field": field}
+    if sign in ("!=", "not in"):
+        same = _where({**filters, "operator": "==" if sign == "!=" else "in"})
+        return {"operator": "NOT", "conditions": [same]}
+    if sign == "in":
+        if not isinstance(value, list):
+            raise FilterError(f"in and not in take a list; {value!r} is none")
+        values = [one for one in value if one is not None]
+        given = {**asked, "value": values}
+        missing = {**asked, "operator": "is null", "value": None}
+        return {"operator": "OR", "conditions": [given, missing]} if None in value else given
+    if sign in (">", ">=", "<", "<="):
+        if value is None:
+            return {**asked, "operator": "in", "value": []}
+        if isinstance(value, list) or (isinstance(value, str) and not _is_date(value)):
+            raise FilterError(f"{sign} compares with a number or an ISO date; {value!r} is none")
+    return asked
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False
