@@ -59,6 +59,7 @@ class AsyncClew:
     delete = awaited(Clew.delete)
     get = awaited(Clew.get)
     text = awaited(Clew.text)
+    vectors = awaited(Clew.vectors)
     list = awaited(Clew.list)
     count = awaited(Clew.count)
     search = awaited(Clew.search)

@@ -37,6 +37,17 @@ from clew.types import (
 Where: TypeAlias = str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
 """A filter as text or as data, or several, all of which must be met."""
 
+FIELDS = (
+    *("title", "source", "path", "type", "media_type", "language"),
+    *("date", "created_at", "updated_at"),
+)
+"""What filters may name beside metadata; an empty one counts as missing.
+
+`path` is the file, `type` the media type and the file's ending, `language` a code or "unknown",
+`date` is `created_at` as precisely as it is stated. `meta.type` and so on are the metadata's own.
+"""
+OF_METADATA = {f"meta.{name}": name for name in FIELDS}
+"""Names of metadata that are those of fields, too."""
 DATES = ("date", "created_at", "updated_at")
 """Fields that hold dates alone."""
 UNORDERED = ("path", "type")
@@ -448,7 +459,8 @@ def _shortened(text: str) -> str:
 
 def _field(name: str) -> str:
     """The name of a field; `meta.year` is `year`, as Haystack calls it."""
-    return name.strip().removeprefix("meta.") or name
+    name = name.strip()
+    return name if name in OF_METADATA else name.removeprefix("meta.") or name
 
 
 def _between(name: str, ends: Sequence[Filter], *, negated: bool) -> Filter:
@@ -509,7 +521,9 @@ def to_text(filter_: Filter) -> str:
             return " or ".join(_bracketed(part, (Or,)) for part in parts)
         case Not(part):
             return f"not {_bracketed(part, (And, Or))}"
-    name = f"meta.{filter_.name}" if filter_.name.startswith("meta.") else filter_.name
+    name = filter_.name
+    if name.startswith("meta.") and name not in OF_METADATA:
+        name = f"meta.{name}"
     is_plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _NOT_IN_NAME
     name = name if is_plain else _written(name)
     match filter_.value:
@@ -537,7 +551,7 @@ Values: TypeAlias = Callable[[str], object]
 
 
 def fields(filter_: Filter) -> Iterator[str]:
-    """The names of the fields that a filter asks for."""
+    """The names of the fields that a filter asks for, `meta.` left out."""
     match filter_:
         case And(parts) | Or(parts):
             for part in parts:
@@ -545,7 +559,7 @@ def fields(filter_: Filter) -> Iterator[str]:
         case Not(part):
             yield from fields(part)
         case Condition(name):
-            yield name
+            yield OF_METADATA.get(name, name)
 
 
 def predicate(where: Sequence[Filter]) -> Callable[[Values], bool]:

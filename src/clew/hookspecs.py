@@ -237,6 +237,13 @@ class Hooks(Protocol):
         """By the value of `llm.provider`, a function of these settings that gives the model."""
 
     @_hookspec
+    def embedders(self) -> Mapping[str, Callable[[Any], Any] | str]:
+        """By what stands before the colon of `embed.model`, functions of the settings `embed`.
+
+        Each gives a `clew.ports.Embedder`.
+        """
+
+    @_hookspec
     def model_clients(self) -> Sequence[Callable[..., Any] | str]:
         """What an engine asks in place of a bare model; the first one given is taken.
 

@@ -1597,6 +1597,10 @@ class IndexReport:
     skipped: tuple[Skipped, ...] = ()
     seconds: float = 0.0
     embedding_seconds: float = 0.0
+    embedding_tokens: int = 0
+    """What a server was sent to embed."""
+    embedding_cost: float | None = None
+    """US dollars of it; None where no price is known."""
     moved: tuple[tuple[str, str], ...] = ()
     """(source that is gone and still stored, new source with the same content)"""
     gone: tuple[str, ...] = ()

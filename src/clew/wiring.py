@@ -226,6 +226,13 @@ def forget_undos(settings: Settings) -> None:
 
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder; its model loads when it is first needed."""
+    provider, is_named, _ = settings.embed.model.partition(":")
+    if is_named:
+        from clew.hookspecs import named, there
+
+        if provider in named("embedders"):
+            made: Embedder = there(named("embedders")[provider][0])(settings.embed)
+            return made
     from clew.models.onnx import embedder_of_passages
 
     return embedder_of_passages(settings.embed, settings.split.chunk_tokens)

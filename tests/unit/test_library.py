@@ -173,6 +173,27 @@ def test_what_is_not_given_stays(store: clew.Clew) -> None:
         store.update("no such", text="x")
 
 
+def test_a_vector_that_was_brought_stays_with_its_text(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=clew.OwnVectors(2)) as store:
+        store.add(NOTES["clock"], source="clock", vector=[3, 4])
+        store.update("clock", metadata={"year": 1868})
+        assert store.vectors(["clock"])[0].tolist() == [pytest.approx([0.6, 0.8])]
+        store.update("clock", text=NOTES["harbour"])
+        assert store.vectors(["clock"])[0].tolist() == [[0, 0]]
+        with pytest.raises(NotFoundError):
+            store.vectors(["clock", "no such"])
+
+
+def test_metadata_of_the_name_of_a_field_is_asked_for_by_meta(store: clew.Clew) -> None:
+    named = {"type": "article", "language": "formal", "date": "soon"}
+    store.add("Bo keeps bees.", source="bees", metadata=named)
+    for name, value in named.items():
+        assert [one.source for one in store.list(f"meta.{name} = {value}")] == ["bees"]
+        data = {"field": f"meta.{name}", "operator": "!=", "value": value}
+        assert store.list(data) == []
+    assert [one.source for one in store.list("type = plain and meta.type = article")] == ["bees"]
+
+
 def test_a_file_is_not_changed_in_the_store(store: clew.Clew, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("A note.")
     store.index(tmp_path / "a.md")

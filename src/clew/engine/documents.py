@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from clew.indexing.inputs import FileInput, Input
     from clew.indexing.pipeline import IncrementalIndexer, Quota
+    from clew.ports import Embedder
+    from clew.types import Vectors
 
 LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
@@ -199,8 +201,8 @@ class Documents:
     ) -> str:
         """Change a document that was given as a text; its id, which stays.
 
-        What is not given stays as it is. `metadata` is laid over that of the document: a field
-        that is None goes. A `vector` that was brought has to be brought again.
+        What is not given stays as it is, and so does the vector of a text that stays. `metadata` is
+        laid over that of the document: a field that is None goes.
 
         Raises `NotFoundError` for an unknown id or source, and `InputError` for a document that was
         read from a file, which the next `index` would read again.
@@ -211,6 +213,9 @@ class Documents:
                 f"{old.source!r} was read from a file; change the file and index it again, or add"
                 " a text under a source of its own"
             )
+        if text is None and vector is None:
+            (kept,) = self.vectors([old.id])
+            vector = kept[0] if len(kept) and (kept == kept[0]).all() and kept[0].any() else None
         merged = {**old.metadata, **(metadata or {})}
         changed = Document(
             source=old.source,
@@ -248,6 +253,7 @@ class Documents:
         check_given(*(item.source for item in inputs))
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
+        tokens, cost = _spent(state.embedder)
         sources = [item.source for item in inputs]
         run = self._indexer(sources, map(file_source, roots), retry=retry, progress=progress)
         beside = state.store.beside_others(worker) if worker else nullcontext()
@@ -267,6 +273,8 @@ class Documents:
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
+            embedding_tokens=_spent(state.embedder)[0] - tokens,
+            embedding_cost=None if cost is None else (_spent(state.embedder)[1] or 0.0) - cost,
             moved=() if prune else tuple(run.moved()),
             gone=gone,
         )
@@ -416,6 +424,17 @@ class Documents:
                     return chunk.text
         return "".join(section.text for section in self.sections(name))
 
+    def vectors(self, names: Sequence[str]) -> list[Vectors]:
+        """The embeddings of documents: of each (passages, dimension) float32, in order.
+
+        Raises `NotFoundError` for an unknown name.
+        """
+        ids = [self.named(name).id for name in names]
+        store = self._state.store
+        passages = [[chunk.id for chunk in store.document_chunks(id_)] for id_ in ids]
+        index = self._state.vectors
+        return [index.vectors(own) for own in passages]
+
     def unknown_fields(self, where: Where) -> Sequence[str]:
         """A note for each field of a filter that no document has, with the nearest ones."""
         return self._state.store.unknown_fields(read_where(where))
@@ -440,11 +459,8 @@ class Documents:
             page = self.list(after=page[-1].source, limit=PAGE)
 
     def __contains__(self, name: object) -> bool:
-        """Whether a document has this id or source."""
-        try:
-            return bool(self.named(str(name)))
-        except NotFoundError:
-            return False
+        """Whether a document has this id, source or path."""
+        return len(self._named(str(name))) == 1
 
     # Last: in what follows, `list` would be the method.
     def list(
@@ -461,3 +477,8 @@ class Documents:
             return self._state.store.documents_after(after, limit)
         found = self._state.store.documents(where=read_where(where))
         return [one for one in found if one.source > after][:limit]
+
+
+def _spent(embedder: Embedder) -> tuple[int, float | None]:
+    """Tokens and US dollars that an embedder on a server has counted."""
+    return getattr(embedder, "tokens", 0), getattr(embedder, "cost", None)

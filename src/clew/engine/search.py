@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 from clew.engine.state import AWAY, EngineState, Models
 from clew.errors import (
     InputError,
+    ModelUnavailableError,
     NotFoundError,
     SettingsError,
     StoreError,
@@ -207,7 +208,11 @@ class Search:
             if state.keyword_only:
                 return answer_by_keywords(state, question, options)
             made = state.communities_made
-            result = self._ask_settled(question, options)
+            try:
+                result = self._ask_settled(question, options)
+            except ModelUnavailableError as error:  # the embedder's server; the rest does without
+                note = f"passages were found by words and ties, not by meaning: {error}"
+                return answer_by_keywords(state, question, options, note)
             if usage.weight:
                 state.store.record_use([hit.chunk.id for hit in result.hits], options.now)
             if state.vector_index.away is None:

@@ -19,7 +19,7 @@ from clew.errors import InputError, ModelError, StoreBusyError, StoreError, Stor
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapshot
 from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
-from clew.models.given import as_embedder, as_reranker, unit_vectors
+from clew.models.given import FunctionEmbedder, as_embedder, as_reranker, unit_vectors
 from clew.packs import EnabledPacks
 from clew.ports import (
     Embedder,
@@ -295,6 +295,9 @@ class EngineState:
 
     def bind_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
+        held = self.store.embedder()
+        if isinstance(self.embedder, FunctionEmbedder) and held and held[0] == self.embedder.name:
+            self.embedder.expect(held[1])
         self.store.bind_embedder(self.embedder.name, self.embedder.dimension)
 
     @property

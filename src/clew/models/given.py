@@ -71,6 +71,10 @@ class FunctionEmbedder(WordCounts):
         """Length of a vector; the function is asked for one where it has not been asked yet."""
         return self._dimension or len(self.embed_query("length"))
 
+    def expect(self, dimension: int) -> None:
+        """Take vectors of this length alone, as a store holds them; the function is not asked."""
+        self._dimension = dimension
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length. Raises `ModelError` for another shape."""
         return self._vectors(self._embed, texts)

@@ -268,7 +268,9 @@ NOTE = (
 )
 
 
-def answer_by_keywords(resources: SearchResources, question: str, options: Options) -> SearchResult:
+def answer_by_keywords(
+    resources: SearchResources, question: str, options: Options, note: str = NOTE
+) -> SearchResult:
     """What can be found without the model; the notes say so."""
     if options.strategy == "vector":
         options = replace(options, strategy="keyword")
@@ -276,7 +278,7 @@ def answer_by_keywords(resources: SearchResources, question: str, options: Optio
     result = ask(without, question, replace(options, min_confidence=0.0))
     # How sure an answer is follows from its meaning, too.
     hits = tuple(replace(hit, confidence=None) for hit in result.hits)
-    return replace(result, hits=hits, notes=(NOTE, *result.notes))
+    return replace(result, hits=hits, notes=(note, *result.notes))
 
 
 class _WithoutModel:

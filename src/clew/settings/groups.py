@@ -206,7 +206,18 @@ class EmbedSettings(SettingsGroup):
 
     model: str = Field(
         default="all-MiniLM-L6-v2",
-        description="A directory, the bundled model, or a name on the Hugging Face hub.",
+        description="A directory, the bundled model, or a name on the Hugging Face hub;"
+        " `ollama:MODEL`, `openai:MODEL` or `openai-compatible:MODEL` for one on a server.",
+    )
+    base_url: str = Field(
+        default="",
+        description="The server of such a model; else the provider's own, as `llm.base_url`.",
+    )
+    query_prefix: str = Field(
+        default="", description="What such a model wants before a question, as `search_query: `."
+    )
+    document_prefix: str = Field(
+        default="", description="The same before a passage, as `search_document: `."
     )
     threads: int = Field(default=0, ge=0, description="Threads of the model; 0 for one a core.")
     providers: tuple[str, ...] = Field(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from clew.errors import InputError, StoreError, StoreMismatchError, check_several
-from clew.filters import fields, predicate
+from clew.filters import FIELDS, fields, predicate
 from clew.stores.aliases import KNOWN, Named, NamePlan, keys_asked, names_by_key
 from clew.stores.backend import (
     Backend,
@@ -66,7 +66,6 @@ from clew.stores.state import (
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import (
     DOCUMENT,
-    FIELDS,
     VERSIONS,
     DocumentValues,
     description_keys,

@@ -193,9 +193,14 @@ def print_report(report: IndexReport) -> None:
     ]
     if report.skipped:
         parts.append(f"{len(report.skipped):,} skipped")
+    embedding = [f"embedding {report.embedding_seconds:.1f} s"]
+    if report.embedding_tokens:
+        embedding.append(f"{report.embedding_tokens:,} tokens")
+    if report.embedding_cost is not None:
+        embedding.append(f"${report.embedding_cost:.4f}")
     write_line(
         f"{', '.join(parts)}; {counted(report.chunks, 'chunk')} in {report.seconds:.1f} s "
-        f"(embedding {report.embedding_seconds:.1f} s)"
+        f"({', '.join(embedding)})"
     )
     for pack, files in sorted(report.for_packs.items()):
         note(

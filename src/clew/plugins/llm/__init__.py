@@ -22,6 +22,13 @@ def language_models() -> Mapping[str, str]:
 
 
 @hookimpl
+def embedders() -> Mapping[str, str]:
+    """See `Hooks`."""
+    providers = ("ollama", "openai", "openai-compatible")
+    return dict.fromkeys(providers, "clew.plugins.llm.embeddings:RemoteEmbedder")
+
+
+@hookimpl
 def model_clients() -> Sequence[str]:
     """See `Hooks`."""
     return ["clew.plugins.llm.client:LanguageModelClient"]

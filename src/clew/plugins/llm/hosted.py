@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.plugins.llm.pydantic_messages import Sent
     from clew.settings import LlmSettings
 
-_VENDORS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+VENDORS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 _FINISHED: dict[str | None, FinishReason] = {
     "length": "length",
     "content_filter": "refused",
@@ -40,7 +40,7 @@ class Hosted:
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
-        self._address = settings.base_url or _VENDORS[settings.provider]
+        self._address = settings.base_url or VENDORS[settings.provider]
         self._contact = FirstContact(self._address, settings.connect_seconds)
         self._portal = BlockingPortalProvider()
         self.slots = threading.BoundedSemaphore(settings.concurrency)
@@ -89,7 +89,7 @@ class Hosted:
     @contextmanager
     def _asking(self, request: Request) -> Iterator[tuple[BlockingPortal, Sent]]:
         """The thread's way in, and what is sent; raises at once where nothing answers there."""
-        if not self._settings.api_key.get_secret_value() and self._settings.provider in _VENDORS:
+        if not self._settings.api_key.get_secret_value() and self._settings.provider in VENDORS:
             raise ModelError(
                 f"{self.name} needs a key: set {self._settings.key_variable} in the environment"
             )

@@ -208,9 +208,10 @@ class Ollama:
             with self._client.stream(
                 "POST", f"{self._address}{path}", json=body, timeout=timeout
             ) as response:
+                lines = bounded(response, self.name, parameters.seconds)
                 if response.status_code != httpx2.codes.OK:
-                    raise self._refusal(response, parameters)
-                yield self._bounded(response, parameters.seconds)
+                    raise refusal(self.name, parameters.model, response, b"\n".join(lines))
+                yield lines
         except (httpx2.ConnectError, httpx2.ConnectTimeout, OSError) as error:
             raise ModelUnavailableError(
                 f"{self.name} cannot be reached ({error}); start it with `ollama serve`, or set"
@@ -220,22 +221,6 @@ class Ollama:
             raise _too_slow(self.name, parameters.seconds) from error
         except httpx2.HTTPError as error:
             raise _broken(self.name, error) from error
-
-    def _bounded(self, response: httpx2.Response, seconds: float) -> Iterator[bytes]:
-        """The lines that come, as long as they keep to the time and the size of a reply."""
-        size, deadline, held = 0, time.monotonic() + seconds, list[bytes]()
-        for piece in response.iter_bytes():
-            size += len(piece)
-            if time.monotonic() > deadline:
-                raise _too_slow(self.name, seconds)
-            if size > MOST_BYTES:
-                raise too_long(self.name)
-            first, *more = piece.split(b"\n")
-            held.append(first)
-            for last in more:
-                yield b"".join(held)
-                held = [last]
-        yield b"".join(held)
 
     def _event(self, line: bytes) -> dict[str, Any]:
         try:
@@ -253,20 +238,35 @@ class Ollama:
             )
         return event
 
-    def _refusal(self, response: httpx2.Response, parameters: Parameters) -> ModelError:
-        body = b"\n".join(self._bounded(response, parameters.seconds)).decode("utf-8", "replace")
-        status = response.status_code
-        if status == httpx2.codes.NOT_FOUND and "not found" in body[:2000]:
-            return ModelError(
-                f"{self.name} has no model {parameters.model!r}; get it with: ollama pull"
-                f" {parameters.model}"
-            )
-        said = f"{self.name} answered {status}: {one_line(body)[:_QUOTED]}"
-        if status in (408, 425, 429, 500, 502, 503, 504):
-            after = response.headers.get("retry-after", "")
-            wait = float(after) if after.isdecimal() else None
-            return ModelUnavailableError(said, reached=True, retry_after=wait)
-        return ModelError(said)
+
+def bounded(response: httpx2.Response, name: str, seconds: float) -> Iterator[bytes]:
+    """The lines that come, as long as they keep to the time and the size of a reply."""
+    size, deadline, held = 0, time.monotonic() + seconds, list[bytes]()
+    for piece in response.iter_bytes():
+        size += len(piece)
+        if time.monotonic() > deadline:
+            raise _too_slow(name, seconds)
+        if size > MOST_BYTES:
+            raise too_long(name)
+        first, *more = piece.split(b"\n")
+        held.append(first)
+        for last in more:
+            yield b"".join(held)
+            held = [last]
+    yield b"".join(held)
+
+
+def refusal(name: str, model: str, response: httpx2.Response, said: bytes) -> ModelError:
+    """The error of a server that answers with another status than 200, and says why."""
+    body, status = said.decode("utf-8", "replace"), response.status_code
+    if status == httpx2.codes.NOT_FOUND and "not found" in body[:2000]:
+        return ModelError(f"{name} has no model {model!r}; get it with: ollama pull {model}")
+    told = f"{name} answered {status}: {one_line(body)[:_QUOTED]}"
+    if status in (408, 425, 429, 500, 502, 503, 504):
+        after = response.headers.get("retry-after", "")
+        wait = float(after) if after.isdecimal() else None
+        return ModelUnavailableError(told, reached=True, retry_after=wait)
+    return ModelError(told)
 
 
 def too_long(name: str) -> ReplyError:

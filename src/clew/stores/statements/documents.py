@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from clew.filters import Values, fields
+from clew.filters import FIELDS, OF_METADATA, Values, fields
 from clew.stores.backend import Statement
 from clew.stores.statements import AMONG, AMONG_KEYS
 from clew.stores.statements.relations import described
@@ -23,15 +23,6 @@ COLUMNS = (
     "language",
 )
 """Columns of a document that its fields are made of."""
-FIELDS = (
-    *("title", "source", "path", "type", "media_type", "language"),
-    *("date", "created_at", "updated_at"),
-)
-"""What filters may name beside metadata; an empty one counts as missing.
-
-`path` is the file, `type` the media type and the file's ending, `language` a code or "unknown",
-`date` is `created_at` as precisely as it is stated.
-"""
 _NEAR, _TOLD = 3, 3
 """Names near to one that no document has, and notes, at most."""
 _NAMED_METADATA, _LISTED = 40, 200
@@ -49,10 +40,11 @@ class DocumentValues(NamedTuple):
         """The values of the document, or of a chunk of it with metadata of its own."""
 
         def value(name: str) -> object:
-            if own and own.get(name) is not None:
-                return own[name]
+            of_metadata = OF_METADATA.get(name, name)
+            if own and own.get(of_metadata) is not None:
+                return own[of_metadata]
             field = field_value((name, *self.columns)) if name in FIELDS else None
-            return self.metadata.get(name) if field is None else field
+            return self.metadata.get(of_metadata) if field is None else field
 
         return value
 
