@@ -13,14 +13,16 @@ from haystack.testing import document_store as suites
 from haystack.testing import document_store_async as async_suites
 
 import clew
-from clew.integrations.haystack import ClewDocumentStore, ClewEmbeddingRetriever, ClewRetriever
+from clew.integrations.haystack import ClewDocumentStore, ClewRetriever
 from clew.testing.fakes import HashEmbedder
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClewDocumentStore]:
     """A store for all tests of the suites: its worker process starts once."""
-    store = ClewDocumentStore(tmp_path_factory.mktemp("haystack"), embedding_dim=768)
+    store = ClewDocumentStore(
+        tmp_path_factory.mktemp("store"), embedding_dim=768, return_embedding=True
+    )
     yield store
     store.close()
 
@@ -32,13 +34,21 @@ def document_store(shared: ClewDocumentStore) -> ClewDocumentStore:
 
 
 def same(received: list[Document], expected: list[Document]) -> None:
-    """A store lists by id."""
+    """A store lists by id, and scales embeddings to length 1."""
 
     def parts(documents: list[Document]) -> list[dict[str, object]]:
-        kept = [one.to_dict(flatten=False) for one in documents]
-        return sorted(({**one, "embedding": None} for one in kept), key=lambda one: one["id"])
+        unit = [
+            one.embedding and one.embedding / np.linalg.norm(one.embedding) for one in documents
+        ]
+        kept = [
+            {**one.to_dict(flatten=False), "embedding": v if v is None else v.round(5).tolist()}
+            for one, v in zip(documents, unit, strict=True)
+        ]
+        return sorted(kept, key=lambda one: str(one["id"]))
 
-    assert parts(received) == parts(expected)
+    for ours, theirs in zip(parts(received), parts(expected), strict=True):
+        assert ours.pop("embedding") == pytest.approx(theirs.pop("embedding"), abs=2e-5)
+        assert ours == theirs
 
 
 class TestStore(
@@ -192,9 +202,8 @@ def test_nearest_embeddings(document_store: ClewDocumentStore) -> None:
     )
     document_store.update_by_filter({"field": "id", "operator": "!=", "value": "0"}, {"seen": 1})
 
-    found = ClewEmbeddingRetriever(document_store, top_k=1).run(
-        (vectors[1] + vectors[2] / 2).tolist()
-    )
+    asked = (vectors[1] + vectors[2] / 2).tolist()
+    found = ClewRetriever(document_store, top_k=1).run(query_embedding=asked)
 
     assert ids(found) == ["1"]
     assert found["documents"][0].score == pytest.approx(2 / 5**0.5)
@@ -226,6 +235,7 @@ def test_written_and_read(tmp_path: Path) -> None:
         "store": str(tmp_path),
         "namespace": "anna",
         "embedding_dim": 2,
+        "return_embedding": False,
     }
     assert again.to_dict() == given.to_dict()
     assert not list(tmp_path.iterdir()), "nothing is opened before it is asked for"

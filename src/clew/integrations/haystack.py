@@ -1,4 +1,4 @@
-"""Haystack: a document store, and components that retrieve from it.
+"""Haystack: a document store, and a component that retrieves from it.
 
 from haystack import Document
 from clew.integrations.haystack import ClewDocumentStore, ClewRetriever
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Mapping
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -29,7 +29,7 @@ try:
 except ImportError as error:
     raise clew.errors.MissingExtraError("clew.integrations.haystack", "haystack") from error
 
-__all__ = ["ClewDocumentStore", "ClewEmbeddingRetriever", "ClewRetriever"]
+__all__ = ["ClewDocumentStore", "ClewRetriever"]
 
 Filters = dict[str, Any]
 P, R, S = ParamSpec("P"), TypeVar("R"), TypeVar("S")
@@ -38,11 +38,8 @@ _OWN = ("blob", "sparse_embedding")
 """What a document may hold beside a text, its metadata and its embedding."""
 _KEPT = "_haystack"
 """Where it is kept among the metadata."""
-_FIELDS = (
-    *("title", "source", "path", "type", "media_type", "language"),
-    *("date", "created_at", "updated_at"),
-)
-"""Names that filters take for a document's own fields: metadata so called are kept as `meta.…`."""
+_KINDS = {bool: "boolean", int: "int", float: "float"}
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 
 
 def _awaited(
@@ -68,6 +65,7 @@ class ClewDocumentStore:
         namespace: The tenant, user or project within it; not of a store that is open.
         embedding_dim: Length of the embeddings that documents bring; None: the store's own model
             makes them.
+        return_embedding: Whether documents come back with their embeddings, scaled to length 1.
 
     Example:
         >>> from haystack import Document
@@ -82,16 +80,18 @@ class ClewDocumentStore:
         *,
         namespace: str = "default",
         embedding_dim: int | None = None,
+        return_embedding: bool = False,
     ) -> None:
         self._given, self._namespace, self._dimension = store, namespace, embedding_dim
+        self._returns = return_embedding
 
     @cached_property
     def client(self) -> clew.Clew:
         """The store, opened when it is first asked for."""
         if isinstance(self._given, clew.Clew):
             return self._given
-        own = {"embedder": clew.OwnVectors(self._dimension)} if self._dimension else {}
-        return clew.open(self._given, namespace=self._namespace, **own)
+        embedder = clew.OwnVectors(self._dimension) if self._dimension else None
+        return clew.open(self._given, namespace=self._namespace, embedder=embedder)
 
     def close(self) -> None:
         """Let go of files."""
@@ -103,7 +103,11 @@ class ClewDocumentStore:
         if isinstance(place, clew.Clew):
             place, namespace = place.settings.store, place.settings.namespace
         return default_to_dict(
-            self, store=str(place), namespace=namespace, embedding_dim=self._dimension
+            self,
+            store=str(place),
+            namespace=namespace,
+            embedding_dim=self._dimension,
+            return_embedding=self._returns,
         )
 
     @classmethod
@@ -119,8 +123,24 @@ class ClewDocumentStore:
 
     def filter_documents(self, filters: Filters | None = None) -> list[Document]:
         """The documents that meet the filters, by id; raises `FilterError`."""
-        listed = self._listed(filters)
-        return [_document(d.source, self.client.text(d.id), d.metadata) for d in listed]
+        return self.read([(one.source, one.metadata) for one in self._listed(filters)])
+
+    def read(self, found: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Document]:
+        """The documents of these ids, with their metadata as Clew holds them."""
+        ids = [id_ for id_, _ in found]
+        vectors = self.client.vectors(ids) if self._returns else [()] * len(ids)
+        return [
+            Document.from_dict(
+                {
+                    **metadata.get(_KEPT, {}),
+                    "id": id_,
+                    "content": self.client.text(id_),
+                    "meta": {name: v for name, v in metadata.items() if name != _KEPT},
+                    "embedding": rows[0].tolist() if len(rows) and rows[0].any() else None,
+                }
+            )
+            for (id_, metadata), rows in zip(found, vectors, strict=True)
+        ]
 
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
@@ -159,10 +179,7 @@ class ClewDocumentStore:
 
     def update_by_filter(self, filters: Filters, meta: dict[str, Any]) -> int:
         """Lay metadata over those of the documents that meet the filters; how many they are."""
-        found = self._listed(filters)
-        for one in found:
-            self.client.update(one.id, metadata=_kept(meta))
-        return len(found)
+        return len([self.client.update(d.id, metadata=meta) for d in self._listed(filters)])
 
     # --- metadata
 
@@ -174,23 +191,21 @@ class ClewDocumentStore:
         self, filters: Filters, metadata_fields: list[str]
     ) -> dict[str, int]:
         """How many values each field has among the documents that meet the filters."""
-        names = [name.removeprefix("meta.") for name in metadata_fields]
-        return {name: len(set(self._values(name, filters))) for name in names}
+        names = (name.removeprefix("meta.") for name in metadata_fields)
+        return {name: len(self._values(name, filters)) for name in names}
 
     def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
         """The type of each field: keyword, int, float or boolean."""
-        kinds = {bool: "boolean", int: "int", float: "float"}
-        metas = [_meta(one.metadata) for one in self.client]
-        fields = {n: v for meta in metas for n, v in meta.items() if v is not None}
-        return {name: {"type": kinds.get(type(v), "keyword")} for name, v in fields.items()}
+        metas = [one.metadata.items() for one in self.client]
+        fields = {n: v for meta in metas for n, v in meta if n != _KEPT and v is not None}
+        return {name: {"type": _KINDS.get(type(v), "keyword")} for name, v in fields.items()}
 
     def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
-        """The least and the greatest value of a field, `min` and `max`; None where none compare."""
-        values = list(self._values(metadata_field, None).values())
-        try:
-            return {"min": min(values, default=None), "max": max(values, default=None)}
-        except TypeError:
-            return {"min": None, "max": None}
+        """The least and the greatest number of a field, else text, as `min` and `max`; or None."""
+        values = self._values(metadata_field).values()
+        numbers = [one for one in values if isinstance(one, (int, float))]
+        known = numbers or [one for one in values if isinstance(one, str)]
+        return {"min": min(known, default=None), "max": max(known, default=None)}
 
     def get_metadata_field_unique_values(
         self,
@@ -200,7 +215,7 @@ class ClewDocumentStore:
         size: int = 10,
         filters: Filters | None = None,
     ) -> tuple[list[Any], int]:
-        """The values of a field that hold a term, in order, some of them, and how many there are."""
+        """A page of the values of a field that hold a term, in order; how many there are."""
         values = self._values(metadata_field, filters).values()
         found = [v for v in values if (search_term or "").casefold() in str(v).casefold()]
         found.sort(key=lambda value: (str(value), type(value).__name__))
@@ -225,67 +240,16 @@ class ClewDocumentStore:
         except clew.errors.InputError as error:
             raise FilterError(str(error)) from error
 
-    def _values(self, name: str, filters: Filters | None) -> dict[tuple[str, str], Any]:
+    def _values(self, name: str, filters: Filters | None = None) -> dict[tuple[str, str], Any]:
         """The values of a field, each once, by its type and how it is written."""
-        name = name.removeprefix("meta.")
-        values = [_meta(one.metadata).get(name) for one in self._listed(filters)]
+        values = [d.metadata.get(name.removeprefix("meta.")) for d in self._listed(filters)]
         return {
             (type(v).__name__, json.dumps(v, sort_keys=True)): v for v in values if v is not None
         }
 
 
-class _Retriever:
-    """What both retrievers are made and written by."""
-
-    def __init__(
-        self,
-        document_store: ClewDocumentStore,
-        filters: Filters | None = None,
-        top_k: int = 10,
-        filter_policy: FilterPolicy = FilterPolicy.REPLACE,
-    ) -> None:
-        self.document_store, self.filters, self.top_k = document_store, filters, top_k
-        self.filter_policy = filter_policy
-
-    def to_dict(self) -> dict[str, Any]:
-        """What the component is made by again."""
-        return default_to_dict(
-            self,
-            document_store=self.document_store,
-            filters=self.filters,
-            top_k=self.top_k,
-            filter_policy=self.filter_policy.value,
-        )
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The component of what `to_dict` told."""
-        given = data["init_parameters"]
-        policy = FilterPolicy.from_str(given.get("filter_policy", "replace"))
-        changed = {**given, "filter_policy": policy}
-        return default_from_dict(cls, {**data, "init_parameters": changed})
-
-    def _found(
-        self,
-        filters: Filters | None,
-        top_k: int | None,
-        **asked: Any,  # noqa: ANN401 - of `search`
-    ) -> dict[str, list[Document]]:
-        store, limit = self.document_store.client, top_k or self.top_k
-        wanted = limit
-        where = _where(apply_filter_policy(self.filter_policy, self.filters, filters))
-        while True:
-            hits = store.search(limit=limit, where=where, context=False, **asked).hits
-            best = {hit.chunk.source: hit for hit in reversed(hits)}
-            if len(best) >= wanted or len(hits) < limit:
-                break
-            limit *= 4  # several passages of one document were among them
-        first = [hit for hit in hits if best[hit.chunk.source] is hit][:wanted]
-        return {"documents": [_hit_document(hit, store) for hit in first]}
-
-
 @component
-class ClewRetriever(_Retriever):
+class ClewRetriever:
     """Retrieves the documents that answer a question, by words, meaning and what ties them.
 
     Each comes whole, once, with the score of its best passage; `meta["clew"]` tells where that
@@ -303,41 +267,53 @@ class ClewRetriever(_Retriever):
         []
     """
 
+    def __init__(
+        self,
+        document_store: ClewDocumentStore,
+        filters: Filters | None = None,
+        top_k: int = 10,
+        filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
+    ) -> None:
+        self.document_store, self.filters, self.top_k = document_store, filters, top_k
+        self.filter_policy = FilterPolicy(filter_policy)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the component is made by again."""
+        return default_to_dict(
+            self,
+            document_store=self.document_store,
+            filters=self.filters,
+            top_k=self.top_k,
+            filter_policy=self.filter_policy.value,
+        )
+
     @component.output_types(documents=list[Document])
     def run(
         self,
-        query: str,
+        query: str = "",
         query_embedding: list[float] | None = None,
         filters: Filters | None = None,
         top_k: int | None = None,
     ) -> dict[str, list[Document]]:
         """Answer a question, by its embedding, too, where that is brought.
 
-        Raises `clew.errors.InputError` for a filter that cannot be read.
+        An embedding alone finds the nearest documents. Raises `clew.errors.InputError` for a filter
+        that cannot be read.
         """
-        return self._found(filters, top_k, question=query, vector=query_embedding)
+        where = _where(apply_filter_policy(self.filter_policy, self.filters, filters))
+        wanted = limit = self.top_k if top_k is None else top_k
+        asked = {"vector": query_embedding, "where": where, "context": False}
+        while True:
+            hits = self.document_store.client.search(query, limit=limit, **asked).hits
+            first = {hit.chunk.source: hit for hit in reversed(hits)}
+            if len(first) >= wanted or len(hits) < limit:
+                break
+            limit *= 4  # several passages of one document were among them
+        best = [hit for hit in hits if first[hit.chunk.source] is hit][:wanted]
+        found = self.document_store.read([(h.chunk.source, h.chunk.metadata) for h in best])
+        return {"documents": [_scored(*one) for one in zip(found, best, strict=True)]}
 
-    run_async = component.output_types(documents=list[Document])(_awaited(run))
-
-
-@component
-class ClewEmbeddingRetriever(_Retriever):
-    """Retrieves the documents whose embeddings are nearest to one; takes what `ClewRetriever` takes.
-
-    Example:
-        >>> retriever = ClewEmbeddingRetriever(ClewDocumentStore("notes.clew", embedding_dim=2))
-        >>> retriever.run([0.1, 0.9])["documents"]
-        []
-    """
-
-    @component.output_types(documents=list[Document])
-    def run(
-        self, query_embedding: list[float], filters: Filters | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
-        """The nearest documents, each with the cosine as its score."""
-        return self._found(filters, top_k, vector=query_embedding)
-
-    run_async = component.output_types(documents=list[Document])(_awaited(run))
+    run_async = _awaited(run)
 
 
 # Documents and filters, as either side writes them.
@@ -350,33 +326,18 @@ def _clew_document(given: Document) -> clew.Document:
         source=given.id,
         text=given.content or "",
         title=str(given.meta.get("title") or ""),
-        metadata={**_kept(given.meta), **({_KEPT: own} if own else {})},
+        metadata={**given.meta, **({_KEPT: own} if own else {})},
         vector=None if given.embedding is None else tuple(given.embedding),
     )
 
 
-def _document(id_: str, text: str, metadata: Mapping[str, Any]) -> Document:
-    own = metadata.get(_KEPT, {})
-    return Document.from_dict({"id": id_, "content": text, "meta": _meta(metadata), **own})
-
-
-def _hit_document(hit: clew.Hit, store: clew.Clew) -> Document:
-    chunk = hit.chunk
-    found = _document(chunk.source, store.text(chunk.document_id), chunk.metadata)
+def _scored(document: Document, hit: clew.Hit) -> Document:
     told = {
-        "passage": [chunk.start, chunk.end],
+        "passage": [hit.chunk.start, hit.chunk.end],
         "confidence": hit.confidence,
         "path": [asdict(step) for step in hit.path],
     }
-    return replace(found, score=hit.score, meta={**found.meta, "clew": told})
-
-
-def _kept(meta: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"meta.{name}" if name in _FIELDS else name: value for name, value in meta.items()}
-
-
-def _meta(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix("meta."): v for name, v in metadata.items() if name != _KEPT}
+    return replace(document, score=hit.score, meta={**document.meta, "clew": told})
 
 
 def _where(filters: Filters | None) -> dict[str, Any]:
@@ -387,30 +348,19 @@ def _where(filters: Filters | None) -> dict[str, Any]:
     if not filters or "field" not in filters:
         conditions = [_where(one) for one in (filters or {}).get("conditions") or ()]
         return {**(filters or {}), **({"conditions": conditions} if conditions else {})}
+    asked = {**filters, "field": "source"} if filters["field"] == "id" else filters
     sign, value = filters.get("operator"), filters.get("value")
-    name = str(filters["field"]).removeprefix("meta.")
-    field = "source" if name == "id" else f"meta.meta.{name}" if name in _FIELDS else name
-    asked = {**filters, "field": field}
     if sign in ("!=", "not in"):
-        same = _where({**filters, "operator": "==" if sign == "!=" else "in"})
-        return {"operator": "NOT", "conditions": [same]}
-    if sign == "in":
-        if not isinstance(value, list):
-            raise FilterError(f"in and not in take a list; {value!r} is none")
-        values = [one for one in value if one is not None]
-        given = {**asked, "value": values}
+        same = {**asked, "operator": "==" if sign == "!=" else "in"}
+        return {"operator": "NOT", "conditions": [_where(same)]}
+    if isinstance(value, list) != (sign == "in"):
+        raise FilterError(f"in and not in take a list, and they alone; not so {sign} {value!r}")
+    if isinstance(value, list) and None in value:
+        given = {**asked, "value": [one for one in value if one is not None]}
         missing = {**asked, "operator": "is null", "value": None}
-        return {"operator": "OR", "conditions": [given, missing]} if None in value else given
-    if sign in (">", ">=", "<", "<="):
-        if value is None:
-            return {**asked, "operator": "in", "value": []}
-        if isinstance(value, list) or (isinstance(value, str) and not _is_date(value)):
-            raise FilterError(f"{sign} compares with a number or an ISO date; {value!r} is none")
+        return {"operator": "OR", "conditions": [given, missing]}
+    if sign in (">", ">=", "<", "<=") and value is None:
+        return {**asked, "operator": "in", "value": []}
+    if sign in (">", ">=", "<", "<=") and isinstance(value, str) and not _DATE.fullmatch(value):
+        raise FilterError(f"{sign} compares with a number or an ISO date; {value!r} is none")
     return asked
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return bool(datetime.fromisoformat(text))
-    except ValueError:
-        return False
