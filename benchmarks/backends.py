@@ -28,7 +28,7 @@ from clew.engine.maintenance import copy
 from clew.plugins.neo4j.connection import Neo4jDatabase, keyword_index, vector_index
 from clew.search.channels import DEPTH
 from clew.settings import Settings, load_settings
-from clew.types import Document
+from clew.types import Document, NamedStrategy
 
 STRATEGIES = ("hybrid", "graph")
 NAMESPACE = "clew-benchmark"
@@ -110,11 +110,11 @@ def ask(embedded: Engine, served: Engine, questions: Sequence[str]) -> None:
     for name, p50 in bare.items():
         print(f"{name}: p50 {p50:.1f} ms")
     for strategy in STRATEGIES:
-        p50 = typical(partial(served.search, strategy=strategy), questions)
+        p50 = typical(partial(served.search, strategy=NamedStrategy(strategy)), questions)
         shown = ", ".join(f"{p50 / alone:.2f} x {name}" for name, alone in bare.items())
         print(f"on the server {strategy}: p50 {p50:.1f} ms: {shown}")
     for strategy in STRATEGIES:
-        p50 = typical(partial(embedded.search, strategy=strategy), questions)
+        p50 = typical(partial(embedded.search, strategy=NamedStrategy(strategy)), questions)
         print(f"embedded {strategy}: p50 {p50:.1f} ms")
     print(f"passages {served.maintenance.stats()['chunks']}, questions {len(questions)}")
 

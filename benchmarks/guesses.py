@@ -29,6 +29,7 @@ from clew.search.rerank import Named
 from clew.search.route import USES
 from clew.settings import load_settings
 from clew.testing.fakes import ScriptedLanguageModel
+from clew.types import NamedStrategy
 
 RANKS = (5, 10)
 SHARES = (1.0, 0.9, 0.7, 0.5, 0.0)
@@ -86,7 +87,9 @@ def recalls(store: clew.Clew, data: BeirDataset, strategy: str) -> list[float]:
     """Mean recall at each of `RANKS`."""
     found = [0.0] * len(RANKS)
     for question in data.questions:
-        hits = store.search(question.text, strategy=strategy, limit=max(RANKS), context=False).hits
+        hits = store.search(
+            question.text, strategy=NamedStrategy(strategy), limit=max(RANKS), context=False
+        ).hits
         ids = [data.passage_of(hit.chunk.source, hit.chunk.key) for hit in hits]
         gold = {id_ for id_, grade in data.qrels[question.id].items() if grade > 0}
         for place, rank in enumerate(RANKS):

@@ -265,6 +265,7 @@ def prepare_environment() -> None:
 def ask_all(corpus: str, questions: list[str], names: dict[str, str]) -> dict[str, Any]:
     """Index a corpus; what each strategy finds, and what is answered without a model."""
     import clew
+    from clew.types import NamedStrategy
 
     found: dict[str, Any] = {name: {} for name in (*STRATEGIES, "ask")}
     with clew.open(WORK / corpus, packs=PACKS if corpus == LIBRARY else ()) as store:
@@ -272,7 +273,7 @@ def ask_all(corpus: str, questions: list[str], names: dict[str, str]) -> dict[st
         names |= {d.id: f"<{d.source.rpartition('/inputs/')[2]}>" for d in store.documents.list()}
         for question in questions:
             for strategy in STRATEGIES:
-                hits = store.search(question, strategy=strategy, limit=10).hits
+                hits = store.search(question, strategy=NamedStrategy(strategy), limit=10).hits
                 found[strategy][question] = [
                     [f"{hit.chunk.document_id}#{hit.chunk.ordinal}", hit.score] for hit in hits
                 ]

@@ -34,7 +34,7 @@ from benchmarks.speed import keeping_compiled
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.indexing.processes import Prepared, Steps
 from clew.settings import LimitSettings, SplitSettings
-from clew.types import Document
+from clew.types import Document, NamedStrategy
 
 STRATEGIES = ("vector", "keyword", "graph")
 ASKED = 30
@@ -194,9 +194,10 @@ def asked(engine: clew.Clew, questions: Sequence[str]) -> Figures:
     """Questions by strategy, warm: p50 and p95 in milliseconds."""
     figures: Figures = {}
     for strategy in STRATEGIES:
-        engine.search(questions[-1], strategy=strategy)
+        engine.search(questions[-1], strategy=NamedStrategy(strategy))
         spent = sorted(
-            1000 * timed(partial(engine.search, q, strategy=strategy)) for q in questions
+            1000 * timed(partial(engine.search, q, strategy=NamedStrategy(strategy)))
+            for q in questions
         )
         figures[f"{strategy} p50, ms"] = statistics.median(spent)
         figures[f"{strategy} p95, ms"] = spent[int(0.95 * len(spent))]

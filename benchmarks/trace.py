@@ -28,6 +28,7 @@ from typing import Any
 import clew
 from clew.cli.commands.asking import QUESTION
 from clew.settings.load import load_settings
+from clew.types import NamedStrategy
 
 PACKAGE = str(Path(clew.__file__).parent)
 WARM = "Who built the tower of the light?"
@@ -82,10 +83,10 @@ def traced(strategy: str, indexed: Path | None) -> Trace:
         clew.open(folder, settings=in_this_process) as engine,
     ):
         engine.index([corpus])
-        engine.search(WARM, strategy=strategy)
+        engine.search(WARM, strategy=NamedStrategy(strategy))
         with tracing() as trace:
             if indexed is None:
-                engine.search(QUESTION, strategy=strategy)
+                engine.search(QUESTION, strategy=NamedStrategy(strategy))
             else:
                 engine.index([indexed])
     return trace

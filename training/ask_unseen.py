@@ -20,6 +20,7 @@ from clew.engine import Engine
 from clew.models.onnx import OnnxEmbedder
 from clew.plugins.evaluation.run import mean_scores, rank_passages, score_rankings
 from clew.settings import load_settings
+from clew.types import NamedStrategy
 from training.cross_validate import KS, MEASURES
 from training.groups import FOLDS, fold_of
 from training.prepare import Remembering, prepare
@@ -77,7 +78,7 @@ def measure(
             engine.add_documents(source.data.documents)
             for question in source.data.questions:
                 engine.fold = fold_of(question.text)
-                result = engine.search(question.text, strategy=strategy, limit=HITS)
+                result = engine.search(question.text, strategy=NamedStrategy(strategy), limit=HITS)
                 chosen[result.strategy] += 1
                 run = {"q": rank_passages(result.hits, source.data)[:KEPT]}
                 gold = {"q": source.data.qrels[question.id]}

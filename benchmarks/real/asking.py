@@ -9,7 +9,7 @@ from statistics import mean
 
 import clew
 from benchmarks.real.questions import Question, below
-from clew.types import Hit, SearchResult
+from clew.types import Hit, NamedStrategy, SearchResult
 
 FIRST_FEW = 5
 
@@ -39,7 +39,12 @@ def ask_all(
 ) -> list[Answer]:
     """Ask every question by every strategy."""
     return [
-        _judge(folder, question, strategy, engine.search(question.ask, strategy=strategy, limit=10))
+        _judge(
+            folder,
+            question,
+            strategy,
+            engine.search(question.ask, strategy=NamedStrategy(strategy), limit=10),
+        )
         for strategy in strategies
         for question in questions
     ]

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NewType, TypeAlias
 
 from clew.errors import InputError
 
@@ -48,6 +48,16 @@ CharRange: TypeAlias = tuple[int, int]
 """Half-open, in code points."""
 
 Fusion = Literal["rrf", "weighted"]
+RagType = Literal["traditional", "contextual", "graph"]
+
+NamedStrategy = NewType("NamedStrategy", str)
+"""The name of a strategy that is known at run time alone, such as a plugin's."""
+StrategyName: TypeAlias = (
+    Literal["auto", "vector", "keyword", "hybrid", "graph", "parent_child", "topic", "multi_hop"]
+    | Literal["hierarchical", "temporal", "global", "local", "weighted", "drift"]
+    | NamedStrategy
+)
+"""How passages are found; see docs/asking.md."""
 
 Right = Literal["read", "write", "admin"]
 """What a caller may do, and what a tool takes."""

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import clew
 from clew.testing.fakes import HashEmbedder
+from clew.types import NamedStrategy
 from tests.filter_cases import Tree, as_data, as_text, meets, some_metadata, trees
 
 DOCUMENTS = 30
@@ -46,7 +47,11 @@ def test_search_finds_what_brute_force_lets_through(
         expected = {source for source, values in documents.items() if meets(tree, values)}
         for where in (as_text(tree), as_data(tree)):
             result = engine.search(
-                QUESTION, strategy=strategy, limit=DOCUMENTS, where=where, context=False
+                QUESTION,
+                strategy=NamedStrategy(strategy),
+                limit=DOCUMENTS,
+                where=where,
+                context=False,
             )
             assert {hit.chunk.source for hit in result.hits} == expected
             assert {document.source for document in engine.documents.list(where)} == expected

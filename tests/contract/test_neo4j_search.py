@@ -35,7 +35,7 @@ from clew.testing.conformance import (
 )
 from clew.testing.fakes import HashEmbedder
 from clew.text import entity_key
-from clew.types import Condition, IndexedDocument, Period
+from clew.types import Condition, IndexedDocument, NamedStrategy, Period
 from tests.contract.neo4j_stores import OnNeo4j, Place, new_place
 from tests.contract.suites.communities import CommunityWriterSuite
 from tests.contract.suites.snapshots import NeighbourhoodSourceSuite, SnapshotSourceSuite
@@ -295,10 +295,10 @@ def fill(engine: Engine, first: int, number: int) -> None:
 
 def round_trips(engine: Engine, strategy: str, caplog: pytest.LogCaptureFixture) -> int:
     """Queries that a warm question sends."""
-    engine.search("Who is Ada Morn?", strategy=strategy, limit=20)
+    engine.search("Who is Ada Morn?", strategy=NamedStrategy(strategy), limit=20)
     caplog.clear()
     with caplog.at_level(logging.DEBUG, logger="clew"):
-        found = engine.search(QUESTION, strategy=strategy, limit=20)
+        found = engine.search(QUESTION, strategy=NamedStrategy(strategy), limit=20)
     assert found.hits
     return sum(record.message.startswith("neo4j rows=") for record in caplog.records)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import clew
 from clew.search.pipeline import STRATEGIES
 from clew.testing.fakes import HashEmbedder
-from clew.types import Citation
+from clew.types import Citation, NamedStrategy
 from tests.contexts import parts_of
 
 _BREAKS = (
@@ -65,7 +65,9 @@ def forge_parts_of_every_strategy(folder: Path) -> str:
         texts = fill(engine)
         for strategy in STRATEGIES:
             for question in QUESTIONS:
-                result = engine.search(question, strategy=strategy, limit=20, max_tokens=9000)
+                result = engine.search(
+                    question, strategy=NamedStrategy(strategy), limit=20, max_tokens=9000
+                )
                 read += _check(result.context, texts)
     assert read > 10 * len(STRATEGIES)
     return f"{len(FORGERIES)} forgeries, {len(STRATEGIES)} strategies, {read} parts read back"

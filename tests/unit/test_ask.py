@@ -22,7 +22,7 @@ from clew.search.answer.quoted import PASSAGES_ALONE, quoted_answer
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.text import find_words
-from clew.types import DO_NOT_SAY, Answer, AnswerMode
+from clew.types import DO_NOT_SAY, Answer, AnswerMode, NamedStrategy
 from clew.untrusted import escaped
 
 QUESTION = "Who built the great clock of Vell?"
@@ -553,8 +553,8 @@ def test_the_model_reads_what_the_strategy_found(
 ) -> None:
     model = ScriptedLanguageModel([said()])
     with opened(fresh, model) as engine:
-        found = engine.search(question, strategy=strategy, context_passages=False)
-        engine.ask(question, strategy=strategy)
+        found = engine.search(question, strategy=NamedStrategy(strategy), context_passages=False)
+        engine.ask(question, strategy=NamedStrategy(strategy))
     asked = model.asked[-1].messages[0].text
     parts = [part.text for part in found.context.parts if part.kind == kind]
     assert 0 < len(parts) == asked.count(f'kind="{kind}"')

@@ -17,6 +17,7 @@ from clew.search.words import (
     quoted_phrases,
 )
 from clew.text import name_key, split_file_name, terms
+from clew.types import NamedStrategy
 from tests.unit.asked import add, day, engine_of, new_session, titles
 
 # --- Questions about a section of a document: it comes first.
@@ -343,7 +344,7 @@ def exact_engine(engine: clew.Clew) -> clew.Clew:
 def test_what_is_named_comes_first(
     exact_engine: clew.Clew, strategy: str, question: str, source: str
 ) -> None:
-    result = exact_engine.search(question, strategy=strategy, limit=5)
+    result = exact_engine.search(question, strategy=NamedStrategy(strategy), limit=5)
     assert result.hits[0].chunk.source == source
     assert result.hits[0].scores["exact"] == 1.0
     ids = [hit.chunk.id for hit in result.hits]
@@ -473,12 +474,14 @@ def test_without_a_passage_that_holds_all_the_order_stays(
 def test_a_passage_that_holds_all_that_is_looked_up_surely_answers(
     look_up_engine: clew.Clew, strategy: str
 ) -> None:
-    found = look_up_engine.search("Oda McBride", strategy=strategy)
+    found = look_up_engine.search("Oda McBride", strategy=NamedStrategy(strategy))
     sure = {hit.chunk.title: hit.confidence or 0 for hit in found.hits}
     assert (found.confidence or 0) >= 0.9
     assert min(sure.pop("Register"), sure.pop("Letter")) >= 0.6
     assert max(sure.values(), default=0) < 0.6
-    assert (look_up_engine.search("Oda Marlowe", strategy=strategy).confidence or 0) < 0.6
+    assert (
+        look_up_engine.search("Oda Marlowe", strategy=NamedStrategy(strategy)).confidence or 0
+    ) < 0.6
 
 
 # --- A name alone is no answer: what is asked about it must be said.

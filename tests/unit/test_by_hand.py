@@ -23,7 +23,7 @@ from clew.indexing.manual_graph import Created, check_type, snake_case, written_
 from clew.operations.spec import Caller
 from clew.search.pipeline import STRATEGIES
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types import Document, KnownName, NewEntity
+from clew.types import Document, KnownName, NamedStrategy, NewEntity
 
 # --- Writing by hand as a user of the library meets it.
 
@@ -112,7 +112,9 @@ def test_every_way_of_asking_finds_an_observation(engine: clew.Clew) -> None:
     told = ["Anna Morn keeps seven beehives behind the mill."], ["Vell lies on the river Lorne."]
     engine.entities.memory.add_entities([ANNA, VELL], told)
     for strategy in STRATEGIES:
-        found = engine.search("How many beehives does Anna Morn keep?", strategy=strategy)
+        found = engine.search(
+            "How many beehives does Anna Morn keep?", strategy=NamedStrategy(strategy)
+        )
         assert "beehives" in found.context.text, strategy
 
 

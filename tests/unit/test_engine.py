@@ -21,7 +21,7 @@ from clew.operations.toolbox import OPERATIONS
 from clew.search.pipeline import STRATEGIES
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import TERM, Document, Vectors
+from clew.types import TERM, Document, NamedStrategy, Vectors
 
 # --- The engine as a user of the library meets it, with a light embedder.
 
@@ -147,7 +147,10 @@ def test_a_question_is_embedded_once_and_for_words_alone_never(
 ) -> None:
     engine.index([folder])
     asked = [("keyword", 10), ("vector", 10), ("vector", 1)]
-    steps = [engine.search("clock", strategy=s, limit=n).timings_ms.keys() for s, n in asked]
+    steps = [
+        engine.search("clock", strategy=NamedStrategy(s), limit=n).timings_ms.keys()
+        for s, n in asked
+    ]
     assert [{"embed", "embed_cache"} & step for step in steps] == [
         set(),
         {"embed"},
@@ -222,7 +225,7 @@ def test_times_given_by_hand_are_kept_to(
         text = f"The clock of Vell was seen, entry {source}."
         engine.add(text, source=source, metadata={"date": day})
     for strategy in STRATEGIES:
-        result = engine.search("the clock of Vell", strategy=strategy, **options)
+        result = engine.search("the clock of Vell", strategy=NamedStrategy(strategy), **options)
         assert {hit.chunk.source for hit in result.hits} == expected, strategy
 
 

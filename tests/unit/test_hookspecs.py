@@ -21,7 +21,7 @@ from clew.search.channels import Ranking
 from clew.search.pipeline import Strategy
 from clew.search.session import QuerySession
 from clew.settings import ReadSettings
-from clew.types import Document
+from clew.types import Document, NamedStrategy
 
 MAIL = b"From: Ada <ada@x.org>\nTo: bo@x.org\nDate: Mon, 1 Jan 2024 10:00:00 +0000\n\nHello\n"
 
@@ -78,12 +78,13 @@ def newest(session: QuerySession) -> RetrievalResult:
 
 
 def test_a_strategy_is_asked_for_by_its_name(engine: clew.Clew) -> None:
+    newest_first = NamedStrategy("newest")
     for day in ("Monday", "Tuesday", "Friday"):
         engine.add(f"The ferry left on {day}.", source=day)
     with pytest.raises(InputError, match="unknown strategy 'newest'; expected one of vector"):
-        engine.search("When did the ferry leave?", strategy="newest")
+        engine.search("When did the ferry leave?", strategy=newest_first)
     with registered("strategies", {"newest": Strategy(newest, "passages", ("max_hops",))}):
-        found = engine.search("When did the ferry leave?", strategy="newest", max_hops=2)
+        found = engine.search("When did the ferry leave?", strategy=newest_first, max_hops=2)
 
     assert [hit.chunk.source for hit in found.hits] == ["Friday", "Tuesday", "Monday"]
     assert found.strategy == "newest"

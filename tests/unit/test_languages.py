@@ -31,7 +31,7 @@ from clew.text import (
     terms,
     text_language,
 )
-from clew.types import Chunk, Document
+from clew.types import Chunk, Document, NamedStrategy
 from tests.unit.asked import add, engine_of, new_session
 
 # --- Which language a text is in, and what follows: stems, stop words, sentence breaks.
@@ -459,7 +459,9 @@ def test_a_slip_is_read_as_what_is_meant_and_nothing_else_is(
 
 def test_every_strategy_understands_and_says_so(spelling_engine: clew.Clew) -> None:
     for strategy in ("auto", *STRATEGIES):
-        found = spelling_engine.search("Who inventd the telegaf of Tarnholm?", strategy=strategy)
+        found = spelling_engine.search(
+            "Who inventd the telegaf of Tarnholm?", strategy=NamedStrategy(strategy)
+        )
         assert found.query == "Who inventd the telegaf of Tarnholm?"
         assert "read 'telegaf' as 'telegraph'" in found.notes, strategy
         if strategy not in ("global", "topic", "vector", "parent_child", "hierarchical"):

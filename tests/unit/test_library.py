@@ -228,6 +228,27 @@ def test_a_result_is_a_table_and_a_graph(store: clew.Clew) -> None:
             assert step.sentence in [s for *_, s in graph.out_edges(step.entity, data="sentence")]
 
 
+def test_a_document_has_as_many_passages_as_are_asked_for(tmp_path: Path) -> None:
+    long = " ".join(f"Ada Morn wound the clock of Vell on day {day}." for day in range(400))
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        store.add(long, source="long")
+        store.add("The clock of Vell.", source="short")
+        free, bound = (
+            [hit.chunk.source for hit in store.search("clock of Vell", limit=4, per_document=most)]
+            for most in (None, 1)
+        )
+        with pytest.raises(InputError, match="per_document 0 cannot be"):
+            store.search("clock", per_document=0)
+    assert free.count("long") > 1
+    assert sorted(bound) == ["long", "short"]
+
+
+def test_entities_are_gone_through(store: clew.Clew) -> None:
+    names = {one.name for one in store.entities}
+    assert {"Ada Morn", "Tobias Fenn", "Vell"} <= names
+    assert all(store.entities.get(name).entity_type != "term" for name in names)
+
+
 # --- answers while they are written
 
 
@@ -238,6 +259,13 @@ def test_an_answer_is_gone_through(store: clew.Clew) -> None:
         assert answer().sources
     with store.streamed(question, mode="nonsense") as (pieces, _), pytest.raises(InputError):
         list(pieces)
+
+
+def test_a_checker_and_the_store_refuse_what_is_none_of_the_choices(store: clew.Clew) -> None:
+    with pytest.raises(InputError, match="unknown strategy 'nonsense'; expected one of vector"):
+        store.search("clock", strategy="nonsense")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="nonsense"):
+        store.ask("clock", rag_type="nonsense")  # type: ignore[arg-type]
 
 
 # --- namespaces

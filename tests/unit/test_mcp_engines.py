@@ -29,7 +29,7 @@ from clew.search.pipeline import ask as ask_pipeline
 from clew.search.session import SearchResources
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types import SearchResult
+from clew.types import NamedStrategy, SearchResult
 from tests.unit.asked import NOTES, SlowEmbedder, add
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 from tests.unit.test_ask import BUILT, QUESTION, said
@@ -402,7 +402,7 @@ def let(engine: Engine) -> None:
 def test_every_strategy_answers_at_once_and_says_so(engine: Engine, strategy: str) -> None:
     engine.state.warm(patience=0.0)
     question = "Where did the builder of the mill at Harrow Ford learn his trade?"
-    result = engine.search(question, strategy=strategy)
+    result = engine.search(question, strategy=NamedStrategy(strategy))
 
     assert WAITING in result.notes[0]
     if strategy == "graph":

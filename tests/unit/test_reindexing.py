@@ -17,7 +17,15 @@ from clew import Clew
 from clew.engine.maintenance import MAKE, SWITCH
 from clew.errors import ModelError, StoreBusyError, StoreError, StoreMismatchError
 from clew.testing.fakes import HashEmbedder
-from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, NewRelation, Vectors
+from clew.types import (
+    ChunkExtraction,
+    ExtractedRelation,
+    Mention,
+    NamedStrategy,
+    NewEntity,
+    NewRelation,
+    Vectors,
+)
 from tests.content import content
 
 PEOPLE = ("Ada Morn", "Piet Oss", "Brida Kall", "Tobias Fenn", "Edda Rowe", "Muhammad Ali")
@@ -126,7 +134,7 @@ def indexed(library: Library, store: str = "store") -> Clew:
 
 
 def found(engine: Clew, strategy: str) -> list[tuple[str, str]]:
-    result = engine.search(QUESTION, strategy=strategy)
+    result = engine.search(QUESTION, strategy=NamedStrategy(strategy))
     return [(hit.chunk.public_id, hit.chunk.text) for hit in result.hits]
 
 

@@ -30,6 +30,7 @@ from clew.search.reports import (
 from clew.search.session import QuerySession
 from clew.testing.conformance import make_entry
 from clew.testing.fakes import HashEmbedder
+from clew.types import NamedStrategy
 from tests.unit.asked import day, engine_of, new_session, titles
 from tests.unit.community_stores import Library, players, save_band
 
@@ -235,7 +236,7 @@ def test_topics_lead_to_their_passages_and_count_them(engine: clew.Clew) -> None
 def test_without_communities_or_topics_something_is_found_and_said(
     bare: clew.Clew, strategy: str, note: str
 ) -> None:
-    result = bare.search("when is bread baked?", strategy=strategy)
+    result = bare.search("when is bread baked?", strategy=NamedStrategy(strategy))
     assert [hit.chunk.title for hit in result.hits] == ["bread"]
     assert note in result.notes
 

@@ -29,7 +29,7 @@ from clew.search.rerank import Candidate, filter_by_model, fuse, rerank
 from clew.search.session import ONE_SET
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types import Scores, SearchResult, Vectors
+from clew.types import NamedStrategy, RagType, Scores, SearchResult, Vectors
 from tests.unit.asked import add, shown
 from tests.unit.llm import settings as llm_settings
 from tests.unit.test_engine import CountingEmbedder
@@ -134,7 +134,7 @@ def both(tmp_path: Path, embedder: CountingEmbedder) -> Iterator[clew.Clew]:
         yield engine
 
 
-def scores(engine: clew.Clew, question: str, rag_type: str) -> dict[str, float]:
+def scores(engine: clew.Clew, question: str, rag_type: RagType) -> dict[str, float]:
     hits = engine.search(question, rag_type=rag_type).hits
     return {hit.chunk.text: hit.scores["vector"] for hit in hits if "vector" in hit.scores}
 
@@ -298,9 +298,9 @@ def test_a_reranker_reads_the_best_and_its_share_decides(tmp_path: Path, strateg
     settings = clew.load_settings(store=tmp_path, rerank={"weight": 1.0, "depth": 4})
     with clew.open(settings=settings, embedder=HashEmbedder(), reranker=reranker) as engine:
         add(engine, TEXTS)
-        plain = engine.search("who built clocks?", strategy=strategy, rerank=False)
+        plain = engine.search("who built clocks?", strategy=NamedStrategy(strategy), rerank=False)
         assert reranker.read == []
-        again = engine.search("who built clocks?", strategy=strategy)
+        again = engine.search("who built clocks?", strategy=NamedStrategy(strategy))
     assert len(reranker.read) == 4
     assert found(again)[:4] == sorted(found(plain)[:4], reverse=True)
     assert found(again)[4:] == found(plain)[4:]

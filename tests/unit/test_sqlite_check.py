@@ -22,7 +22,7 @@ from clew.stores.vectors import VectorMatrix
 from clew.testing.conformance import EMBEDDER, make_entry, make_vector
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms
-from clew.types import CheckReport
+from clew.types import CheckReport, NamedStrategy
 
 # --- sqlite check
 
@@ -469,12 +469,14 @@ def test_what_is_damaged_keeps_no_search_from_the_rest(
     """The same passages, with the mark of what cannot be read in its place."""
     question = "Who repaired the roof of Tarn Abbey?"
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        before = {hit.chunk.id for hit in engine.search(question, strategy=strategy).hits}
+        before = {
+            hit.chunk.id for hit in engine.search(question, strategy=NamedStrategy(strategy)).hits
+        }
     for column, word in (("title", "Abbey"), ("metadata", "Ann"), ("source", "abbey")):
         spoil_word(library, "documents", column, word)
     spoil_word(library, "chunks", "text", "roof")
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        hits = engine.search(question, strategy=strategy).hits
+        hits = engine.search(question, strategy=NamedStrategy(strategy)).hits
     assert {hit.chunk.id for hit in hits} == before
     assert all(f"{word}\ufffd" in repr(hits) for word in ("Abbe", "An", "abbe", "roo"))
 

@@ -33,7 +33,7 @@ from clew.search.pipeline import AUTO, STRATEGIES
 from clew.search.session import QuerySession
 from clew.settings import EmbedSettings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Document, Piece, SearchResult
+from clew.types import Document, NamedStrategy, Piece, SearchResult
 from tests.unit.asked import add, day, engine_of, new_session
 
 # --- What each strategy is for, on a corpus on which plain vector search fails.
@@ -234,13 +234,17 @@ def check_shape(engine: clew.Clew, result: SearchResult, limit: int, budget: int
 def test_the_context_keeps_its_budget_and_the_hits_their_limit(
     engine: clew.Clew, strategy: str, budget: int, limit: int
 ) -> None:
-    result = engine.search(QUESTION, strategy=strategy, limit=limit, max_tokens=budget)
+    result = engine.search(
+        QUESTION, strategy=NamedStrategy(strategy), limit=limit, max_tokens=budget
+    )
     check_shape(engine, result, limit, budget)
 
 
 @pytest.mark.parametrize("strategy", EVERY)
 def test_the_same_question_has_the_same_answer(engine: clew.Clew, strategy: str) -> None:
-    first, again = (engine.search(QUESTION, strategy=strategy).to_dict() for _ in range(2))
+    first, again = (
+        engine.search(QUESTION, strategy=NamedStrategy(strategy)).to_dict() for _ in range(2)
+    )
     assert first.pop("timings_ms").keys() >= {"expand", "assemble"}
     again.pop("timings_ms")
     assert first == again
@@ -255,7 +259,7 @@ def test_the_same_question_has_the_same_answer(engine: clew.Clew, strategy: str)
 def test_odd_questions_are_answered_with_care(
     engine: clew.Clew, strategy: str, question: str
 ) -> None:
-    result = engine.search(question, strategy=strategy, limit=5)
+    result = engine.search(question, strategy=NamedStrategy(strategy), limit=5)
     check_shape(engine, result, 5, 4000)
     without_words = strategy == "keyword" and "Ada" not in question
     assert bool(result.hits) == (bool(question) and not without_words)
@@ -264,7 +268,7 @@ def test_odd_questions_are_answered_with_care(
 
 @pytest.mark.parametrize("strategy", EVERY)
 def test_an_empty_store_answers_with_nothing_and_says_so(empty: clew.Clew, strategy: str) -> None:
-    result = empty.search(QUESTION, strategy=strategy)
+    result = empty.search(QUESTION, strategy=NamedStrategy(strategy))
     assert (result.hits, result.context.text, result.context.citations) == ((), "", ())
     assert any("the store is empty" in note for note in result.notes)
 
@@ -320,7 +324,12 @@ def test_nothing_that_a_filter_forbids_turns_up_anywhere(
 ) -> None:
     arguments, meets = FILTERS[name]
     result = engine.search(
-        QUESTION, strategy=strategy, limit=20, max_tokens=3000, **options, **arguments
+        QUESTION,
+        strategy=NamedStrategy(strategy),
+        limit=20,
+        max_tokens=3000,
+        **options,
+        **arguments,
     )
     assert result.hits
     assert all(meets(hit.chunk, hit.chunk.metadata["date"][:10]) for hit in result.hits)
@@ -342,7 +351,9 @@ SHOWN = {
 def test_what_a_strategy_makes_is_there_with_a_filter_and_without(
     engine: clew.Clew, filters: dict[str, Any]
 ) -> None:
-    texts = {s: engine.search(QUESTION, strategy=s, limit=2, **filters) for s in SHOWN}
+    texts = {
+        s: engine.search(QUESTION, strategy=NamedStrategy(s), limit=2, **filters) for s in SHOWN
+    }
     assert [s for s, begins in SHOWN.items() if begins not in texts[s].context.text] == []
     sections = engine.search(QUESTION, strategy="vector", limit=2, **filters).context.text
     assert (len(set(MARK.findall(sections))) > 2 * PIECES) == (not filters), "two sections whole"
@@ -350,7 +361,7 @@ def test_what_a_strategy_makes_is_there_with_a_filter_and_without(
 
 def test_a_filter_that_nothing_meets_finds_nothing(engine: clew.Clew) -> None:
     for strategy in EVERY:
-        result = engine.search("Ada Morn in 1999", strategy=strategy, temporal=True)
+        result = engine.search("Ada Morn in 1999", strategy=NamedStrategy(strategy), temporal=True)
         assert (result.hits, result.context.text) == ((), "")
         assert "no passage meets the filters" in result.notes
 
@@ -381,10 +392,10 @@ def test_an_option_is_taken_by_its_strategies_alone(
 ) -> None:
     given = {option: VALUES[option]} | ({"fusion": "weighted"} if option == "alpha" else {})
     if option in STRATEGIES[strategy].options:
-        options_engine.search("Who built the mill?", strategy=strategy, **given)
+        options_engine.search("Who built the mill?", strategy=NamedStrategy(strategy), **given)
         return
     with pytest.raises(InputError) as refused:
-        options_engine.search("Who built the mill?", strategy=strategy, **given)
+        options_engine.search("Who built the mill?", strategy=NamedStrategy(strategy), **given)
     assert option in str(refused.value) or "fusion" in str(refused.value)
     assert strategy in str(refused.value)
 

@@ -18,7 +18,7 @@ from clew.search.periods import LIKELY, UNDATED, closeness, moment_of
 from clew.search.pipeline import EVERYWHERE, STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.types import Hit, SearchResult
+from clew.types import Hit, NamedStrategy, SearchResult
 from tests.unit.asked import add, day, engine_of, new_session
 
 # --- Time in retrieval: what a period does, and the order in which it is told.
@@ -375,12 +375,17 @@ def earlier(hits: tuple[Hit, ...]) -> list[str]:
 @pytest.mark.parametrize("strategy", [*sorted(STRATEGIES), "auto"])
 def test_the_text_that_stood_then_is_found_first(earlier_engine: clew.Clew, strategy: str) -> None:
     stood = replace_notice(earlier_engine, NOTICE, NOW)
-    then = earlier_engine.search(QUESTION, strategy=strategy, as_of=stood)
+    then = earlier_engine.search(QUESTION, strategy=NamedStrategy(strategy), as_of=stood)
     assert NOW not in [hit.chunk.text for hit in then.hits]
     if strategy in WITH_EARLIER:
         assert then.hits[0].chunk.text == NOTICE
     for now in (None, "tomorrow"):
-        assert earlier(earlier_engine.search(QUESTION, strategy=strategy, as_of=now).hits) == []
+        assert (
+            earlier(
+                earlier_engine.search(QUESTION, strategy=NamedStrategy(strategy), as_of=now).hits
+            )
+            == []
+        )
 
 
 def test_a_hit_says_of_which_version_it_is_and_until_when(earlier_engine: clew.Clew) -> None:

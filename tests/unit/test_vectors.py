@@ -43,6 +43,7 @@ from clew.types import (
     ChunkExtraction,
     Ids,
     Mention,
+    NamedStrategy,
     NewEntity,
     NewRelation,
     Scores,
@@ -443,11 +444,11 @@ def distant(engine: Engine) -> Distant:
 def test_the_stores_own_vectors_stand_in_and_the_notes_say_so(
     engine: Engine, distant: Distant, strategy: str, failing: str
 ) -> None:
-    before = engine.search(QUESTION, strategy=strategy)
+    before = engine.search(QUESTION, strategy=NamedStrategy(strategy))
     assert before.notes == ()
     distant.failing = (failing,)
     engine.add("Something else.", source="other")
-    after = engine.search(QUESTION, strategy=strategy)
+    after = engine.search(QUESTION, strategy=NamedStrategy(strategy))
     assert after.hits[0].chunk == before.hits[0].chunk
     assert after.hits[0].scores["vector"] == pytest.approx(before.hits[0].scores["vector"])
     assert "'far' cannot be reached; see qdrant.url; the store's own vectors" in after.notes[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from clew.cli.common import INCOMPLETE, Common, note, reported_errors, silence_driver, steps
 from clew.cli.output import stdout_page, write_json, write_line
+from clew.types import NamedStrategy
 
 if TYPE_CHECKING:
     from clew.types import SearchResult
@@ -27,9 +28,10 @@ def run_search(
     with common.first_of(namespaces).open(light=True) as engine:
         if strategy != "keyword":
             engine.state.warm()
+        named = None if strategy is None else NamedStrategy(strategy)
         with steps(shown=not common.json) as progress:
             engine.state.progress = progress
-            result = engine.search(question, strategy=strategy, namespaces=namespaces, **options)
+            result = engine.search(question, strategy=named, namespaces=namespaces, **options)
     if common.json:
         write_json(result.to_dict())
     else:

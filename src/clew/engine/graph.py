@@ -24,6 +24,7 @@ from clew.search.options import Moment, Options, read_last, read_period
 from clew.stores.communities import Descriptions
 from clew.text import counted, entity_key, whole_number
 from clew.types import (
+    TERM,
     WEAK_TYPES,
     Alias,
     Community,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 LISTING = "`clew stats --graph` or graph_enhanced_search"
 """Shows the entities, on the command line or as a tool."""
+PAGE = 500
+"""Entities that are read at once where all are gone through."""
 ENTITY_TYPE = r"[a-z][a-z0-9_]{0,59}"
 """How a type is written."""
 
@@ -60,6 +63,13 @@ class Entities:
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
+
+    def __iter__(self) -> Iterator[Entity]:
+        """All entities, those aside whose name is a mere term; by id, read in pages."""
+        ids = self._state.entity_graph.entity_ids.tolist()
+        for start in range(0, len(ids), PAGE):
+            found = self._state.store.entities(ids[start : start + PAGE])
+            yield from (one for one in found if one.entity_type != TERM)
 
     def get(self, name: str | Entity) -> Entity:
         """An entity by name, alias or id. Raises `NotFoundError` that names the nearest ones."""

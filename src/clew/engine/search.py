@@ -34,7 +34,7 @@ from clew.search.options import Moment, Options, rag_defaults, read_end, read_la
 from clew.search.session import RecentlyUsed
 from clew.settings.place import NAMESPACE
 from clew.stores.backend import check_characters
-from clew.types import Answer, AnswerMode, Fusion, SearchResult
+from clew.types import Answer, AnswerMode, Fusion, RagType, SearchResult, StrategyName
 from clew.wiring import store_exists
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ _FROM_SETTINGS = (
 COMMUNITIES_MADE = "communities and topics were made first, for this question"
 
 
-class SearchOptions(TypedDict, total=False):
-    """What single strategies can be told; see `clew.search.options.Options` for each."""
-
+class _Choices(TypedDict, total=False):
     max_hops: int | None
     fusion: Fusion | None
     alpha: float | None
@@ -64,11 +62,33 @@ class SearchOptions(TypedDict, total=False):
     fast: bool
     rerank: bool
     rerank_weight: float | None
+    per_document: int | None
     model_filter: bool | None
-    model: LanguageModel | None
     explain: bool
     context: bool
+
+
+class SearchOptions(_Choices, total=False):
+    """What single strategies can be told; see `clew.search.options.Options` for each."""
+
+    model: LanguageModel | None
     context_passages: bool
+
+
+class Asked(_Choices, total=False):
+    """The options of `Search.search`, for what asks it in turn."""
+
+    vector: ArrayLike | None
+    strategy: StrategyName | None
+    limit: int | None
+    max_tokens: int | None
+    where: Where
+    since: Moment | None
+    until: Moment | None
+    as_of: Moment | None
+    temporal: bool | None
+    namespaces: Sequence[str]
+    rag_type: RagType | None
 
 
 ASKED_AGAIN = 5
@@ -91,7 +111,7 @@ class Search:
         question: str = "",
         *,
         vector: ArrayLike | None = None,
-        strategy: str | None = None,
+        strategy: StrategyName | None = None,
         limit: int | None = None,
         max_tokens: int | None = None,
         where: Where = (),
@@ -100,7 +120,7 @@ class Search:
         as_of: Moment | None = None,
         temporal: bool | None = None,
         namespaces: Sequence[str] = (),
-        rag_type: str | None = None,
+        rag_type: RagType | None = None,
         **options: Unpack[SearchOptions],
     ) -> SearchResult:
         """The passages that answer the question, best first, each with why it was found.
@@ -297,7 +317,7 @@ class Ask:
         max_cost: float | None = None,
         tell: Callable[[str], None] | None = None,
         model: ModelClient | None = None,
-        **options: Any,  # noqa: ANN401 - those of `search`
+        **options: Unpack[Asked],
     ) -> Answer:
         """The answer in statements, each with the words of the documents that support it.
 
@@ -384,7 +404,7 @@ class Ask:
         *,
         mode: AnswerMode = "one_shot",
         steps: int | None = None,
-        **options: Any,  # noqa: ANN401 - those of `search`
+        **options: Unpack[Asked],
     ) -> Estimate:
         """What an answer would take, at most where replies decide what is asked next.
 
@@ -401,7 +421,7 @@ class Ask:
         return model.estimate_answer(question, search, mode=mode, steps=steps)
 
     def _checked(
-        self, question: str, mode: str, steps: int | None, options: dict[str, Any]
+        self, question: str, mode: str, steps: int | None, options: Asked
     ) -> tuple[int, Callable[..., SearchResult]]:
         """The steps, and the search that the mode needs; raises `InputError`."""
         self._state.check_length("question", question)

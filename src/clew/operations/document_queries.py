@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from clew.operations.budget import (
     fitting,
@@ -32,7 +32,7 @@ from clew.operations.spec import (
 )
 from clew.search.options import RAG_TYPES
 from clew.text import one_line, question_terms, sentences, terms, whole_number
-from clew.types import AnswerMode, DocumentInfo, StoredChunk
+from clew.types import AnswerMode, DocumentInfo, NamedStrategy, RagType, StoredChunk
 
 if TYPE_CHECKING:
     from clew.engine import Engine
@@ -120,8 +120,8 @@ def query_documents(
     found = call.engine.search(
         query,
         namespaces=own_namespaces(call, namespaces),
-        rag_type=rag_type,
-        strategy=strategy,
+        rag_type=cast("RagType", rag_type),
+        strategy=None if strategy is None else NamedStrategy(strategy),
         limit=top_k,
         # The default is what is meant where nothing was said.
         max_hops=None if max_hops == MAX_HOPS else max_hops,

@@ -86,6 +86,8 @@ class Options:
     """Use the reranker where one is configured."""
     rerank_weight: float | None = None
     """Share of the reranker in the order, 0 to 1; None: the setting `rerank.weight`."""
+    per_document: int | None = None
+    """Passages of one document, at most; None: any number."""
     vector: tuple[float, ...] | None = None
     """The question's embedding, where the caller brings it."""
     model_filter: bool | None = None
@@ -112,6 +114,8 @@ class Options:
             _check("alpha", self.alpha, 0, 1)
         if self.rerank_weight is not None:
             _check("rerank_weight", self.rerank_weight, 0, 1)
+        if self.per_document is not None:
+            _check("per_document", self.per_document, 1, None)
         if self.level is not None:
             _check("level", self.level, 0, None)
         for weight in self.weights:

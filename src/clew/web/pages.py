@@ -14,7 +14,7 @@ from clew.operations.spec import complete
 from clew.search.answer.hits import read_relations
 from clew.search.pipeline import known_strategies
 from clew.text import whole_number
-from clew.types import DocumentInfo, Entity, SearchResult
+from clew.types import DocumentInfo, Entity, NamedStrategy, SearchResult
 from clew.web.changes import changes
 from clew.web.graph_view import picture
 from clew.web.passages import (
@@ -154,7 +154,7 @@ def _search(page: PageRequest, question: str, limit: int) -> SearchResult:
     tokens = page.text("max_tokens")
     return page.engine.search(
         question,
-        strategy=page.text("strategy") or None,
+        strategy=NamedStrategy(page.text("strategy")) or None,
         limit=limit,
         where=page.texts("where"),
         since=page.text("since") or None,

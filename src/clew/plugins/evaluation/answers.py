@@ -29,6 +29,7 @@ from clew.plugins.evaluation.run import (
     store_folder,
 )
 from clew.ports import Estimate, LanguageModel, Message, Request, total
+from clew.types import NamedStrategy
 from clew.untrusted import NOTICE, escaped, untrusted_block
 from clew.wiring import make_language_model
 
@@ -151,7 +152,7 @@ def estimate_answers(
     found = []
     with _indexed(folder, progress, **place) as (engine, dataset):
         for question in dataset.questions[:questions]:
-            asked = None if mode == "global" else strategy
+            asked = None if mode == "global" else NamedStrategy(strategy)
             found.append(engine.asking.estimate(question.text, strategy=asked, mode=mode, limit=k))
             known = right_answers(question.metadata)
             provider = engine.state.language_provider
@@ -190,10 +191,12 @@ def _row(
 ) -> Row:
     """All that is measured of one question."""
     began = time.perf_counter()
-    asked = None if mode == "global" else strategy
+    asked = None if mode == "global" else NamedStrategy(strategy)
     answer = engine.ask(question.text, strategy=asked, mode=mode, limit=k)
     milliseconds = 1000 * (time.perf_counter() - began)
-    hits = engine.search(question.text, strategy=strategy, limit=k, context=False).hits
+    hits = engine.search(
+        question.text, strategy=NamedStrategy(strategy), limit=k, context=False
+    ).hits
     passages = [dataset.passage_of(hit.chunk.source, hit.chunk.key) for hit in hits]
     paths = [(min(len(hit.path), FARTHEST), at) for hit, at in zip(hits, passages, strict=True)]
     right, model = gold_of(dataset, question.id), engine.state.language_model

@@ -72,6 +72,8 @@ def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, .
         records = session.read_records([*ids[:depth].tolist(), *through], sorted(ends))
         passages = [p for id_ in ids[:depth].tolist() if (p := records.passages.get(id_))]
         shown = _distinct(passages)
+        if (most := session.options.per_document) is not None:
+            shown = _of_each(shown, most)
         if len(shown) >= limit or len(ids) <= depth:
             break
     answers = _answers(session, passages)
@@ -149,6 +151,19 @@ _MOST = 200
 """Passages that are read beyond those shown where too few of them differ."""
 _SHARED_WORDS = 0.6
 """Share of a passage's words that another holds which is worth comparing with it."""
+
+
+def _of_each(
+    shown: Sequence[tuple[PassageRecord, list[PassageRecord]]], most: int
+) -> list[tuple[PassageRecord, list[PassageRecord]]]:
+    """The first passages of each document, `most` at most, in their order."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for passage, others in shown:
+        seen[passage.chunk.document_id] += 1
+        if seen[passage.chunk.document_id] <= most:
+            kept.append((passage, others))
+    return kept
 
 
 def _distinct(
