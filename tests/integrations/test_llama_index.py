@@ -25,8 +25,8 @@ from llama_index.core.vector_stores import (
     MetadataFilters,
     SimpleVectorStore,
     VectorStoreQuery,
-    VectorStoreQueryMode,
 )
+from llama_index.core.vector_stores.types import VectorStoreQueryMode
 
 import clew
 from clew.integrations.llama_index import ClewRetriever, ClewVectorStore, open_store

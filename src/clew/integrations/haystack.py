@@ -300,16 +300,14 @@ class ClewRetriever:
         An embedding alone finds the nearest documents. Raises `clew.errors.InputError` for a filter
         that cannot be read.
         """
-        where = _where(apply_filter_policy(self.filter_policy, self.filters, filters))
-        wanted = limit = self.top_k if top_k is None else top_k
-        asked = {"vector": query_embedding, "where": where, "context": False}
-        while True:
-            hits = self.document_store.client.search(query, limit=limit, **asked).hits
-            first = {hit.chunk.source: hit for hit in reversed(hits)}
-            if len(first) >= wanted or len(hits) < limit:
-                break
-            limit *= 4  # several passages of one document were among them
-        best = [hit for hit in hits if first[hit.chunk.source] is hit][:wanted]
+        best = self.document_store.client.search(
+            query,
+            vector=query_embedding,
+            limit=self.top_k if top_k is None else top_k,
+            where=_where(apply_filter_policy(self.filter_policy, self.filters, filters)),
+            per_document=1,
+            context=False,
+        ).hits
         found = self.document_store.read([(h.chunk.source, h.chunk.metadata) for h in best])
         return {"documents": [_scored(*one) for one in zip(found, best, strict=True)]}
 

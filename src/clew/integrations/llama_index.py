@@ -184,10 +184,13 @@ class ClewVectorStore(vector.BasePydanticVectorStore):
     ) -> vector.VectorStoreQueryResult:
         """The nodes that answer best; raises `ValueError` for a mode that there is not here."""
         if query.mode not in _STRATEGIES:
-            raise ValueError(f"mode {query.mode} cannot be; expected one of {list(_STRATEGIES)}")
+            modes = ", ".join(mode.value for mode in _STRATEGIES)
+            raise ValueError(f"mode {query.mode.value} cannot be; expected one of {modes}")
         limits = (("source", query.node_ids), ("meta.ref_doc_id", query.doc_ids))
-        within = [_condition(name, "in", ids) for name, ids in limits if ids is not None]
+        within = [_condition(name, "in", ids) for name, ids in limits if ids]
         strategy = _STRATEGIES[query.mode]
+        is_weighed = strategy == "hybrid" and query.alpha is not None
+        weights = {"fusion": "weighted", "alpha": query.alpha} if is_weighed else {}
         found = _found(
             self._store,
             query.similarity_top_k,
@@ -195,7 +198,8 @@ class ClewVectorStore(vector.BasePydanticVectorStore):
             vector=None if strategy == "keyword" else query.query_embedding,
             where=[*_where(query.filters), *within],
             strategy=strategy,
-            alpha=query.alpha if strategy == "hybrid" else None,
+            per_document=1,
+            **weights,
         )
         return vector.VectorStoreQueryResult(
             nodes=[one.node for one in found],
@@ -239,22 +243,15 @@ def _node(id_: str, text: str, metadata: Any) -> BaseNode:  # noqa: ANN401
 
 def _found(store: clew.Clew, limit: int, question: str, **asked: Any) -> list[NodeWithScore]:  # noqa: ANN401
     """The nodes found, each once, and passages of texts that are no nodes."""
-    most = limit
-    while True:
-        hits = store.search(question, limit=most, context=False, **asked).hits
-        first: dict[str, clew.Hit] = {}
-        for hit in hits:
-            chunk = hit.chunk
-            first.setdefault(chunk.source if _NODE in chunk.metadata else chunk.public_id, hit)
-        if len(first) >= limit or len(hits) < most:
-            return [_scored(store, *one) for one in list(first.items())[:limit]]
-        most *= 4  # several passages of one node were among them
+    hits = store.search(question, limit=limit, context=False, **asked).hits
+    return [_scored(store, hit) for hit in hits]
 
 
-def _scored(store: clew.Clew, id_: str, hit: clew.Hit) -> NodeWithScore:
+def _scored(store: clew.Clew, hit: clew.Hit) -> NodeWithScore:
     chunk = hit.chunk
-    text = store.text(id_) if _NODE in chunk.metadata else chunk.text
-    node = _node(id_, text, chunk.metadata)
+    is_node = _NODE in chunk.metadata
+    text = store.text(chunk.source) if is_node else chunk.text
+    node = _node(chunk.public_id, text, chunk.metadata)
     node.metadata["clew"] = {
         "source": chunk.source,
         "passage": [chunk.start, chunk.end],
