@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -271,3 +273,11 @@ def test_own_model(tmp_path: Path) -> None:
 
     assert ids(found) == ["bakery"]
     documents.close()
+
+
+def test_without_haystack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "haystack", None)
+    monkeypatch.delitem(sys.modules, "clew.integrations.haystack")
+
+    with pytest.raises(clew.errors.MissingExtraError, match=r"pip install 'clew\[haystack\]'"):
+        importlib.import_module("clew.integrations.haystack")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import importlib
 import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -327,3 +329,11 @@ def test_own_model(tmp_path: Path) -> None:
         found = ClewRetriever(store, similarity_top_k=1).retrieve("Where is baked food sold?")
 
     assert [one.node.node_id for one in found] == ["bakery"]
+
+
+def test_without_llama_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llama_index.core.schema", None)
+    monkeypatch.delitem(sys.modules, "clew.integrations.llama_index")
+
+    with pytest.raises(clew.errors.MissingExtraError, match=r"pip install 'clew\[llama-index\]'"):
+        importlib.import_module("clew.integrations.llama_index")

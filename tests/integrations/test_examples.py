@@ -1,0 +1,42 @@
+"""Every example of an adapter runs as it is, from a folder with nothing in it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PRINTED = {
+    "haystack": "morn ['Tower of Vell', 'Ada Morn']",
+    "llama_index": "morn",
+}
+"""By adapter, a line that its example prints."""
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_runs(name: str, tmp_path: Path) -> None:
+    # Not named as the framework: its own folder comes first where Python looks for modules.
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / f"use_{name}.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert PRINTED[name] in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_an_example_is_short_and_its_page_names_it(name: str) -> None:
+    page = (ROOT / "docs" / "integrations" / f"{name}.md").read_text("utf-8")
+
+    assert len((ROOT / "examples" / f"use_{name}.py").read_text("utf-8").splitlines()) < 40
+    assert f"examples/use_{name}.py" in page
+    assert len(page.split()) <= 200
