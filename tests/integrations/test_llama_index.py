@@ -119,8 +119,8 @@ def one_filter(chance: random.Random) -> MetadataFilter:
     if kind == 4:
         signs = [FilterOperator.TEXT_MATCH, FilterOperator.TEXT_MATCH_INSENSITIVE]
         return MetadataFilter(key="type", operator=chance.choice(signs), value="art")
-    key, sign = chance.choice([("tags", "is_empty"), ("empty", "is_empty"), ("tags", "contains")])
-    return MetadataFilter(key=key, operator=FilterOperator(sign), value="loom")
+    key, name = chance.choice([("tags", "is_empty"), ("empty", "is_empty"), ("tags", "contains")])
+    return MetadataFilter(key=key, operator=FilterOperator(name), value="loom")
 
 
 def test_as_the_simple_vector_store(store: clew.Clew) -> None:
@@ -178,7 +178,7 @@ def test_nodes_come_back_as_they_were(store: clew.Clew) -> None:
     (got,) = ours.get_nodes(["node 0"])
     assert got.model_copy(update={"embedding": made.embedding}) == made
     assert store.vectors(["node 0"])[0][0] == pytest.approx(
-        np.array(made.embedding) / np.linalg.norm(made.embedding), abs=1e-5
+        np.array(made.embedding) / np.linalg.norm(made.get_embedding()), abs=1e-5
     )
 
 

@@ -32,7 +32,8 @@ except ImportError as error:
 __all__ = ["ClewDocumentStore", "ClewRetriever"]
 
 Filters = dict[str, Any]
-P, R, S = ParamSpec("P"), TypeVar("R"), TypeVar("S")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _OWN = ("blob", "sparse_embedding")
 """What a document may hold beside a text, its metadata and its embedding."""
@@ -43,12 +44,12 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 
 
 def _awaited(
-    method: Callable[Concatenate[S, P], R],
-) -> Callable[Concatenate[S, P], Coroutine[Any, Any, R]]:
+    method: Callable[Concatenate[Any, P], R],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
     """The method for programs that await: it runs in a thread."""
 
     @wraps(method)
-    async def awaited(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def awaited(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:  # noqa: ANN401 - any class
         return await asyncio.to_thread(method, self, *args, **kwargs)
 
     return awaited
@@ -82,8 +83,10 @@ class ClewDocumentStore:
         embedding_dim: int | None = None,
         return_embedding: bool = False,
     ) -> None:
-        self._given, self._namespace, self._dimension = store, namespace, embedding_dim
-        self._returns = return_embedding
+        settings = store.settings if isinstance(store, clew.Clew) else None
+        self._place = str(settings.store if settings else store)
+        self._namespace = settings.namespace if settings else namespace
+        self._given, self._dimension, self._returns = store, embedding_dim, return_embedding
 
     @cached_property
     def client(self) -> clew.Clew:
@@ -99,13 +102,10 @@ class ClewDocumentStore:
 
     def to_dict(self) -> dict[str, Any]:
         """What the store is opened by again; models that a program gave are not in it."""
-        place, namespace = self._given, self._namespace
-        if isinstance(place, clew.Clew):
-            place, namespace = place.settings.store, place.settings.namespace
         return default_to_dict(
             self,
-            store=str(place),
-            namespace=namespace,
+            store=self._place,
+            namespace=self._namespace,
             embedding_dim=self._dimension,
             return_embedding=self._returns,
         )
@@ -128,7 +128,7 @@ class ClewDocumentStore:
     def read(self, found: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Document]:
         """The documents of these ids, with their metadata as Clew holds them."""
         ids = [id_ for id_, _ in found]
-        vectors = self.client.vectors(ids) if self._returns else [()] * len(ids)
+        vectors: Sequence[Any] = self.client.vectors(ids) if self._returns else [()] * len(ids)
         return [
             Document.from_dict(
                 {
@@ -203,7 +203,7 @@ class ClewDocumentStore:
     def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
         """The least and the greatest number of a field, else text, as `min` and `max`; or None."""
         values = self._values(metadata_field).values()
-        numbers = [one for one in values if isinstance(one, (int, float))]
+        numbers: list[Any] = [one for one in values if isinstance(one, (int, float))]
         known = numbers or [one for one in values if isinstance(one, str)]
         return {"min": min(known, default=None), "max": max(known, default=None)}
 
