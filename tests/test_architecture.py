@@ -91,7 +91,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     # `clew.open`: the engine, and the tools that call it.
     "library": ENGINE | {"operations"},
     "aio": ENGINE | {"library"},
-    "clew": PORTS | {"aio", "engine", "library"},
+    # What it gives by name is imported when it is first asked for.
+    "clew": PORTS | {"aio", "engine", "library", "indexing", "models"},
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from clew.aio import AsyncClew
     from clew.engine.state import Models
     from clew.hookspecs import hookimpl
-    from clew.library import Clew, FunctionEmbedder, OwnVectors
+    from clew.indexing.reading.common import RawFile
+    from clew.library import Clew
+    from clew.models.given import FunctionEmbedder, OwnVectors
     from clew.settings import Settings, load_settings
     from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
 
@@ -41,6 +43,7 @@ __all__ = [
     "Hit",
     "IndexReport",
     "OwnVectors",
+    "RawFile",
     "Relation",
     "SearchResult",
     "Settings",
@@ -54,8 +57,9 @@ __all__ = [
 _MODULES = {
     "AsyncClew": "clew.aio",
     "Clew": "clew.library",
-    "FunctionEmbedder": "clew.library",
-    "OwnVectors": "clew.library",
+    "FunctionEmbedder": "clew.models.given",
+    "OwnVectors": "clew.models.given",
+    "RawFile": "clew.indexing.reading.common",
     "Settings": "clew.settings",
     "hookimpl": "clew.hookspecs",
     "load_settings": "clew.settings",

@@ -30,8 +30,9 @@ _hookspec = pluggy.HookspecMarker("clew")
 logger = logging.getLogger("clew")
 
 Reader: TypeAlias = Callable[[Any], Any]
-"""Makes a `ReadResult` of a `RawFile`, both of `clew.indexing.reading.common`; None for a
-file that is of another kind after all, which the next reader gets."""
+"""Makes a `Document`, or a `ReadResult` of several, of a `RawFile` (`source`, `data`, …), these of
+`clew.indexing.reading.common`; None for a file that is of another kind after all, which the next
+reader gets."""
 FieldKind = Literal["text", "number", "date", "time", "boolean", "list"]
 
 

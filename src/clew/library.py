@@ -6,12 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clew.engine import Engine
-from clew.models.given import FunctionEmbedder, OwnVectors
 
 if TYPE_CHECKING:
     from clew.operations.toolbox import Toolbox
-
-__all__ = ["Clew", "FunctionEmbedder", "OwnVectors"]
 
 
 class Clew(Engine):

@@ -126,9 +126,11 @@ def read_raw(
     file = unpacked(raw) if raw.suffix == GZIPPED else raw
     try:
         readers = (*file.own_readers, there(_READERS.get(file.media_type, read_text)))
-        result: ReadResult = next(filter(None, (read(file) for read in readers)))
+        result = next(filter(None, (read(file) for read in readers)))
     except RecursionError as error:
         raise raw.unreadable("malformed (nested too deeply)") from error
+    if isinstance(result, Document):
+        result = ReadResult(documents=(result,))
     if not any(document.text.strip() for document in result.documents):
         if result.skipped and not result.documents:
             return result
