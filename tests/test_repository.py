@@ -96,3 +96,12 @@ def test_every_module_that_the_documents_name_exists() -> None:
     ]
 
     assert missing == []
+
+
+def test_links_of_the_readme_lead_somewhere_from_anywhere() -> None:
+    """The page of an index shows it, too, where a relative link leads nowhere."""
+    links = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text("utf-8"))
+    own = [link.partition("/blob/main/")[2] for link in links]
+
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert [name for name in own if name and not (ROOT / name).is_file()] == []

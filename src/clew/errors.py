@@ -25,6 +25,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 
 EMPTY, BINARY = "empty", "binary"
 """Reasons of `UnreadableError` that callers tell from others: empty is no fault."""
@@ -245,6 +247,66 @@ class BudgetError(ModelError):
 
 class WorkerError(ClewError):
     """The process that reads documents cannot be started."""
+
+
+EXTRAS = {
+    "code": ("source code by its grammar", ("tree_sitter", "tree_sitter_python")),
+    "documents": (
+        "PDF, Word, HTML and texts in old encodings",
+        ("pypdf", "docx", "bs4", "lxml", "charset_normalizer"),
+    ),
+    "office": ("PowerPoint, Excel, EPUB and Outlook", ("markitdown",)),
+    "papers": ("bibliographies", ("bibtexparser", "pylatexenc")),
+    "personal": ("calendars and contacts", ("icalendar",)),
+    "serve": ("taking tokens out of clew.toml, and Codex's settings", ("tomlkit",)),
+    "watch": ("watching folders", ("watchfiles",)),
+    "large": ("faster indexes of large stores", ("tantivy", "turbovec")),
+    "hub": ("models from the Hugging Face hub", ("huggingface_hub",)),
+    "llm": ("hosted language models", ("pydantic_ai",)),
+    "eval": ("clew eval", ("ir_measures",)),
+    "neo4j": ("stores on Neo4j", ("neo4j",)),
+    "qdrant": ("vectors in Qdrant", ("qdrant_client",)),
+    "chroma": ("vectors in Chroma", ("chromadb",)),
+    "sentence-transformers": ("rerankers that are no ONNX file", ("sentence_transformers",)),
+}
+"""By extra, what it is for, and the modules that it brings."""
+
+
+def has_extra(extra: str) -> bool:
+    """Whether an extra is installed; nothing is loaded."""
+    return all(find_spec(module) for module in EXTRAS[extra][1])
+
+
+@contextmanager
+def needing_extras(source: str) -> Iterator[None]:
+    """Say that a source cannot be read where what reads it is an extra that is not installed.
+
+    Raises:
+        UnreadableError: in place of the `ModuleNotFoundError`; the source is read by the next run
+            that has the extra.
+    """
+    try:
+        with extra_for(source):
+            yield
+    except MissingExtraError as error:
+        raise UnreadableError(source, f"needs pip install 'clew[{error.extra}]'") from error
+
+
+@contextmanager
+def extra_for(feature: str) -> Iterator[None]:
+    """Around what imports an optional dependency.
+
+    Raises:
+        MissingExtraError: in place of the `ModuleNotFoundError`, where an extra has the module.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        for extra, (_, modules) in EXTRAS.items():
+            if package in modules:
+                raise MissingExtraError(feature, extra) from error
+        raise
 
 
 class MissingExtraError(ClewError):

@@ -1664,6 +1664,8 @@ class IndexReport:
     their files no longer hold; `prune` drops it."""
     for_packs: Mapping[str, int] = field(default_factory=dict)
     """Files of a format that a pack is for, by the pack, which is not enabled."""
+    lacks: tuple[str, ...] = ()
+    """Extras that are not installed, and without which some files were read by words alone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,7 +26,7 @@ from pypdf import PdfWriter
 
 from clew.errors import UnreadableError
 from clew.indexing.reading.html import html_document
-from clew.indexing.reading.pdf import joined_lines, mended, without_running_lines
+from clew.indexing.reading.pages import joined_lines, mended, without_running_lines
 from clew.settings import ReadSettings
 from tests.unit.files import SETTINGS, read, read_one, zipped
 

@@ -24,17 +24,30 @@ def main() -> None:
         from clew.cli.output import safe_output
 
         with safe_output():
-            from clew.cli.searching import read_plainly, search_plainly
+            try:
+                from clew.cli.searching import read_plainly, search_plainly
 
-            given = read_plainly(sys.argv[1:])
-            if given is not None:
-                search_plainly(given)
-            from clew.cli.app import app
+                given = read_plainly(sys.argv[1:])
+                if given is not None:
+                    search_plainly(given)
+                from clew.cli.app import app
 
-            app(prog_name="clew")
+                app(prog_name="clew")
+            except (ImportError, AttributeError):
+                if others := foreign():  # some of whose files took the place of ours
+                    said = f"the module clew is that of {others[0]}, too"
+                    raise SystemExit(f"Error: {said}; `clew doctor` says what mends it") from None
+                raise
     except KeyboardInterrupt:
         # While modules were loaded; a command that was begun says so itself (`clew.cli.common`).
         raise SystemExit(130) from None
+
+
+def foreign() -> list[str]:
+    """Distributions that have a module `clew` and are not this one."""
+    from importlib.metadata import packages_distributions  # slow to load
+
+    return sorted(set(packages_distributions().get("clew", ())) - {"clew"})
 
 
 def start() -> None:

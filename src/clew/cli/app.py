@@ -38,6 +38,7 @@ COMMANDS = {
     "subgraph": "inspect.subgraph",
     "stats": "inspect.stats",
     "check": "inspect.check",
+    "doctor": "doctor.doctor",
     "audit": "documents:audit",
     "reindex": "inspect.reindex",
     "backup": "inspect.backup",

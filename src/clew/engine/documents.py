@@ -313,6 +313,7 @@ class Documents:
             embedding_cost=None if cost is None else (_spent(state.embedder)[1] or 0.0) - cost,
             moved=() if prune else tuple(run.moved()),
             gone=gone,
+            lacks=tuple(sorted(run.lacks)),
         )
 
     def _indexer(

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from clew.errors import EMPTY, InputError, UnreadableError
+from clew.errors import EMPTY, InputError, UnreadableError, needing_extras
 from clew.hookspecs import Reader, kind_of, there
 from clew.indexing.outline import dated_sections, headings, title_from_name
 from clew.indexing.reading.common import (
@@ -125,8 +125,9 @@ def read_raw(
         raise raw.unreadable(EMPTY)
     file = unpacked(raw) if raw.suffix == GZIPPED else raw
     try:
-        readers = (*file.own_readers, there(_READERS.get(file.media_type, read_text)))
-        result = next(filter(None, (read(file) for read in readers)))
+        with needing_extras(raw.source):
+            readers = (*file.own_readers, there(_READERS.get(file.media_type, read_text)))
+            result = next(filter(None, (read(file) for read in readers)))
     except RecursionError as error:
         raise raw.unreadable("malformed (nested too deeply)") from error
     if isinstance(result, Document):
@@ -165,8 +166,9 @@ def document_from_text(
     """
     digest = text_digest(text)
     source = source or text_source(text)
-    parse = there(_PARSERS.get(media_type, Document))
-    parsed: Document = parse(text=clean_text(text), source=source)
+    with needing_extras(source):
+        parse = there(_PARSERS.get(media_type, Document))
+        parsed: Document = parse(text=clean_text(text), source=source)
     if not parsed.text.strip():
         raise UnreadableError(source, "empty")
     extras = {"title": title, "metadata": json_safe(metadata or {}), "created_at": created_at}

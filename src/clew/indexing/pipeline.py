@@ -341,6 +341,7 @@ class IncrementalIndexer:
         self._arrived: dict[str, str] = {}
         self._vanished: list[tuple[Input, str, set[str]]] = []
         self.skipped: list[Skipped] = []
+        self.lacks = set[str]()
 
     def changed(self, inputs: Sequence[Input]) -> Iterator[Prepared]:
         """Read inputs; yield new and changed documents. Unreadable ones go to `skipped`."""
@@ -476,6 +477,7 @@ class IncrementalIndexer:
 
     def _take(self, contents: Contents, item: Input, digest: str) -> None:
         self.skipped.extend(contents.skipped)
+        self.lacks.update(filter(None, [contents.lacks]))
         self.unchanged += len(contents.sources) - len(contents.changed)
         # A record that cannot be read has no name: what it was before may be any of those missing.
         if not contents.skipped:

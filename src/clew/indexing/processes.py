@@ -148,6 +148,8 @@ class Contents:
     changed: tuple[str, ...]
     """Of those that follow, in that order."""
     skipped: tuple[Skipped, ...]
+    lacks: str
+    """See `ReadResult`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,6 +172,7 @@ class Prepare:
             sources=tuple(document.source for document in found.documents),
             changed=tuple(document.source for document in changed),
             skipped=found.skipped,
+            lacks=found.lacks,
         )
         for document in changed:
             yield steps.prepare(document)
@@ -308,18 +311,7 @@ def main(connection: int, lifeline: int) -> None:
     with suppress(EOFError, BrokenPipeError):  # the parent is gone
         steps = _load(parent)
         if steps is not None:
-            import resource
-
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            size = _size()
-            if not size:
-                room = float("inf")
-            else:
-                most = size + steps.limits.memory_megabytes * MEGABYTE
-                _, hard = resource.getrlimit(resource.RLIMIT_AS)
-                if hard == resource.RLIM_INFINITY or hard > most:
-                    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-                room = (size + most) / 2
+            room = _bounded(steps.limits.memory_megabytes * MEGABYTE)
             parent.send_bytes(pack("ready"))
             # Answer requests.
             worn = False
@@ -392,8 +384,30 @@ def _end_with_parent(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
 
 
+def _bounded(more: int) -> float:
+    """Bound the memory of this process by what it has and so much more.
+
+    Returns:
+        The size from which on it is to be replaced; infinite where the system does not say how
+        large it is and bounds nothing, as all do but Linux.
+    """
+    if sys.platform != "win32":  # where no worker is started
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if size := _size():
+            most = size + more
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            if hard == resource.RLIM_INFINITY or hard > most:
+                resource.setrlimit(resource.RLIMIT_AS, (most, most))
+            return (size + most) / 2
+    return float("inf")
+
+
 def _size() -> int:
     """Bytes of address space of this process; 0 where the system does not say."""
+    if sys.platform == "win32":
+        return 0
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -419,7 +433,11 @@ def make_runner(steps: Steps, on_start: Callable[[], None]) -> Runner:
     if steps.limits.isolation == "none":
         return InProcess(steps)
     if sys.platform == "win32":
-        return _fall_back(steps, "this system has no way to end one")
+        logger.warning(
+            "documents are read in this process, where nothing bounds time and memory: on Windows"
+            " no other one reads them; limits.isolation = 'none' says that this is known"
+        )
+        return InProcess(steps)
     try:
         return WorkerPool(steps, on_start)
     except Exception as error:  # noqa: BLE001 - pickling what a caller made raises anything

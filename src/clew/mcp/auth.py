@@ -258,7 +258,6 @@ def new_token() -> tuple[str, str]:
 
 def token_settings(name: str, digest: str, namespace: str) -> str:
     """The lines of the settings file that let a caller in; raises `SettingsError` for no name."""
-    import tomlkit
     from pydantic import ValidationError
 
     try:
@@ -268,7 +267,11 @@ def token_settings(name: str, digest: str, namespace: str) -> str:
             f"a token cannot be for {name!r}; expected a name of 1 to 64 characters"
         ) from error
     lines = token.model_dump(include={"name", "sha256", "namespaces"}, mode="json")
-    return tomlkit.dumps({"serve": {"tokens": [lines]}})
+    # TOML's strings are JSON's, but for one character more that is escaped.
+    written = (
+        f"{field} = {json.dumps(value, ensure_ascii=False)}" for field, value in lines.items()
+    )
+    return "\n".join(["[[serve.tokens]]", *written, ""]).replace("\x7f", "\\u007f")
 
 
 def without_token(name: str, file: Path) -> str:
@@ -276,16 +279,16 @@ def without_token(name: str, file: Path) -> str:
 
     Raises `NotFoundError` where there is no such token in it.
     """
-    import tomlkit
+    from clew.settings.load import editable_toml
 
-    document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    document = editable_toml(file.read_text(encoding="utf-8") if file.is_file() else "")
     tokens = document.get("serve", {}).get("tokens", [])
     numbers = [number for number, token in enumerate(tokens) if token.get("name") == name]
     if not numbers:
         known = ", ".join(str(token.get("name")) for token in tokens) or "none"
         raise NotFoundError(f"no token {name!r} in {file.name}; there are: {known}")
     del tokens[numbers[0]]
-    return tomlkit.dumps(document)
+    return document.as_string()
 
 
 # The OAuth scopes of Clew, and the rights that they give.

@@ -7,11 +7,11 @@ import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_origin
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from clew.errors import SettingsError
+from clew.errors import SettingsError, extra_for
 from clew.settings.groups import (
     AccessSettings,
     BoostSettings,
@@ -40,6 +40,9 @@ from clew.settings.groups import (
     store_place,
 )
 from clew.settings.place import NAMESPACE, PREFIX, SETTINGS_FILE, StorePlace
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
 
 
 class Settings(StorePlace, SettingsGroup):
@@ -179,3 +182,19 @@ def _read_value(parts: Sequence[str], text: str) -> Any:  # noqa: ANN401 - any v
 
 def _is_group(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def editable_toml(text: str) -> TOMLDocument:
+    """TOML that keeps its comments and its order, to be changed and written by `as_string`.
+
+    Raises:
+        ValueError: where it is no TOML.
+        MissingExtraError: where what reads it so is not installed.
+    """
+    with extra_for("changing a file of TOML, which can be done by hand,"):
+        from tomlkit import parse
+        from tomlkit.exceptions import TOMLKitError
+    try:
+        return parse(text)
+    except TOMLKitError as error:
+        raise ValueError(str(error)) from error

@@ -19,7 +19,7 @@ from clew.cli.common import FAILED, INCOMPLETE, Common, note, reporting
 from clew.cli.options import WhereOption
 from clew.cli.output import print_table, shown_source, write_json, write_line
 from clew.engine import Engine
-from clew.errors import EMPTY, InputError, MissingExtraError, NotFoundError
+from clew.errors import EMPTY, EXTRAS, InputError, NotFoundError, extra_for
 from clew.hookspecs import Pack
 from clew.packs import available, load
 from clew.settings import ReadSettings, Settings
@@ -208,6 +208,11 @@ def print_report(report: IndexReport) -> None:
             f" `clew index … --pack {pack}` enables it for this store, its tools included."
             f" {load(pack, ()).description}"
         )
+    for extra in report.lacks:
+        note(
+            f"Some files were read by their words alone. For {EXTRAS[extra][0]}:"
+            f" pip install 'clew[{extra}]', and index again"
+        )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
     held = Counter(map(_file_of, {*report.gone}.difference(former for former, _ in report.moved)))
@@ -261,11 +266,9 @@ def _changes(paths: list[str], store: Path) -> Iterator[set[Path] | None]:
     name that changed is no Unicode. What is changed from then on follows. What changes in the
     store's own folder is left out.
     """
-    try:
+    with extra_for("watching folders"):
         import watchfiles
         from watchfiles._rust_notify import WatchfilesRustInternalError
-    except ImportError as error:
-        raise MissingExtraError("watching folders", "watch") from error
     roots = [Path(path).expanduser().absolute() for path in paths]
     for root in roots:
         if not root.exists():

@@ -255,14 +255,13 @@ class ClientFile:
         All else stays as it is, and what that one had beside the entry, such as `env`, too. Raises
         `InputError` where the text cannot be read or changed.
         """
-        import tomlkit
-        from tomlkit.exceptions import TOMLKitError
+        from clew.settings.load import editable_toml
 
         try:
             known: Any = (
-                tomlkit.parse(text) if self.is_toml else json.loads(text) if text.strip() else {}
+                editable_toml(text) if self.is_toml else json.loads(text) if text.strip() else {}
             )
-        except (ValueError, TOMLKitError) as error:
+        except ValueError as error:
             kind = "TOML" if self.is_toml else "JSON"
             raise _unreadable(self, f"it is no plain {kind}: {error}") from error
         servers = known.setdefault(self.section, {}) if isinstance(known, dict) else None
@@ -271,7 +270,7 @@ class ClientFile:
         before = servers.get(name)
         servers[name] = _kept(before if isinstance(before, dict) else {}, entry)
         if self.is_toml:
-            written = tomlkit.dumps(known)
+            written: str = known.as_string()
             if tomllib.loads(written) != known.unwrap():
                 raise _unreadable(self, f"its {self.section!r} cannot be written anew")
             return written

@@ -102,6 +102,8 @@ class ReadResult:
     documents: tuple[Document, ...]
     skipped: tuple[Skipped, ...] = ()
     """Records or pages that could not be read, while others of the same file could."""
+    lacks: str = ""
+    """The extra that would have read more of it, where that is not installed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -408,7 +409,7 @@ def open_real(path: Path) -> BufferedReader:
 
 def list_real(folder: Path) -> list[str]:
     """Names in a folder at a path that was resolved before; raises `OSError` as `open_real`."""
-    if os.listdir not in os.supports_fd:  # Windows
+    if sys.platform == "win32":  # lists no descriptor
         return sorted(os.listdir(folder))
     descriptor = _open_unlinked(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -418,7 +419,8 @@ def list_real(folder: Path) -> list[str]:
 
 
 def _open_unlinked(path: Path, flags: int) -> int:
-    if not hasattr(os, "O_PATH"):  # macOS refuses links by itself; Windows needs rights for them
+    # macOS refuses links by itself; Windows needs rights for them.
+    if sys.platform == "win32" or not hasattr(os, "O_PATH"):
         return os.open(path, flags | getattr(os, "O_NOFOLLOW_ANY", 0))
     # From folder to folder by descriptor: whatever is renamed meanwhile, no link is followed.
     folder = os.open(path.anchor, os.O_PATH | os.O_DIRECTORY)

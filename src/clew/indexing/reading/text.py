@@ -30,7 +30,7 @@ from clew.indexing.reading.common import (
     properties,
     split_front_matter,
 )
-from clew.indexing.reading.pdf import mended
+from clew.indexing.reading.pages import mended
 from clew.text import one_line, text_digest
 from clew.types import Document, Piece, Skipped
 

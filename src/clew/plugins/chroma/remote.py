@@ -24,10 +24,10 @@ from clew.derived_files import FileLock, private
 from clew.errors import (
     ClewError,
     InputError,
-    MissingExtraError,
     SettingsError,
     StoreError,
     StoreUnavailableError,
+    extra_for,
 )
 from clew.settings import ChromaSettings, Settings
 from clew.settings.place import NAMESPACE
@@ -265,10 +265,8 @@ def client_parts(**options: Any) -> System:  # noqa: ANN401 - as the client's se
     `PersistentClient` shares them within a process, so that a folder could not be opened again, and
     `HttpClient` talks to the server before it can be told how long to wait.
     """
-    try:
+    with extra_for("vectors in Chroma"):
         from chromadb.config import Settings, System
-    except ImportError as error:
-        raise MissingExtraError("vectors in Chroma", "chroma") from error
     options["_env_file"] = None  # no file of the working directory has a say
     return System(Settings(anonymized_telemetry=False, **options))
 

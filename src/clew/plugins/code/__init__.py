@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from clew.errors import has_extra
 from clew.hookspecs import DocumentKind, Reader, hookimpl
+from clew.text import text_digest
 
 if TYPE_CHECKING:
     from clew.indexing.reading.common import RawFile, ReadResult
@@ -96,7 +98,14 @@ def read_source(raw: RawFile) -> ReadResult:
     is_named = path.suffix.lower() in _ENDINGS or path.name in _NAMES
     title = "/".join(part for part in path.parts[-2:] if is_named and part != "/")
     read = read_text(raw)
-    titled = (replace(one, title=one.title or title) for one in read.documents)
+    titled = [replace(one, title=one.title or title) for one in read.documents]
+    if not has_extra("code"):
+        from clew.plugins.code.parse import language_of
+
+        if any(map(language_of, titled)):
+            # A digest that is not the file's makes each run read it anew, until there is a grammar.
+            by_words = (replace(d, sha256=text_digest(f"by words\n{d.text}")) for d in titled)
+            return replace(read, documents=tuple(by_words), lacks="code")
     return replace(read, documents=tuple(titled))
 
 

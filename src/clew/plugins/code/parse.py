@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from clew.errors import has_extra
 from clew.indexing.outline import (
     CHARACTERS_A_TOKEN,
     Break,
@@ -49,11 +50,11 @@ _REFERENCES = ("extends", "implements", "call", "returns", "type", "decorator")
 def syntax_of(document: Document) -> Syntax | None:
     """What a document's grammar sees.
 
-    None where there is no grammar, where the text is too long or takes the parser too many steps,
-    and where it is broken so that no definition is seen.
+    None where there is no grammar or none is installed, where the text is too long or takes the
+    parser too many steps, and where it is broken so that no definition is seen.
     """
     language = language_of(document)
-    return _read(document.text, language) if language else None
+    return _read(document.text, language) if language and has_extra("code") else None
 
 
 # Splitting, names and relations ask in turn for the same document.

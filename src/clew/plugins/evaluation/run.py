@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 import clew
-from clew.errors import InputError, MissingExtraError
+from clew.errors import InputError, extra_for
 from clew.search.options import RAG_TYPES
 from clew.types import Document, Hit, Metadata, Piece, SearchResult
 
@@ -461,10 +461,8 @@ def score_rankings(
 
     Raises `MissingExtraError` where ir-measures is not installed.
     """
-    try:
+    with extra_for("evaluation"):
         import ir_measures
-    except ImportError as error:
-        raise MissingExtraError("evaluation", "eval") from error
     all_gold, ndcg = f"all@{ALL_DEPTH}", f"ndcg@{NDCG_DEPTH}"
     names = {ir_measures.R @ k: f"recall@{k}" for k in ks}
     measures = {**names, ir_measures.nDCG @ NDCG_DEPTH: ndcg, ir_measures.RR: "mrr"}

@@ -19,7 +19,6 @@ from typing import Literal, NamedTuple, cast
 
 from clew.errors import UnreadableError
 from clew.indexing.reading.common import Person, RawFile, check_limit, clean_text, decode, person
-from clew.indexing.reading.html import html_document
 from clew.text import one_line
 from clew.times import in_utc
 
@@ -201,7 +200,11 @@ def _text(raw: RawFile, part: Message, kind: str) -> str:
             text = decode(replace(raw, data=data, name="", path=None))
     if text is None or "\x00" in text:
         return ""
-    return html_document(text, raw.source).text if kind == "text/html" else clean_text(text)
+    if kind != "text/html":
+        return clean_text(text)
+    from clew.indexing.reading.html import html_document
+
+    return html_document(text, raw.source).text
 
 
 # What of a message's text is the sender's own, what is quoted, and what is a signature.

@@ -18,11 +18,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew.errors import (
-    MissingExtraError,
     StoreBusyError,
     StoreError,
     StoreMismatchError,
     StoreUnavailableError,
+    extra_for,
 )
 from clew.request_end import go_on
 from clew.settings.place import NAMESPACE
@@ -69,10 +69,8 @@ class Neo4jDatabase:
         """Version that this process works with, once it has seen to it; checked at each lock."""
         self._settings = settings
         self._here = threading.local()
-        try:
+        with extra_for("a store on Neo4j"):
             from neo4j import GraphDatabase
-        except ImportError as error:
-            raise MissingExtraError("a store on Neo4j", "neo4j") from error
         login = (settings.user, settings.password.get_secret_value())
         self._driver = GraphDatabase.driver(
             address,

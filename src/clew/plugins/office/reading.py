@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _SLIDE = re.compile(r"<!-- Slide number: \d+ -->\n")
-_NEEDS_EXTRA = "needs pip install 'clew[office]'"
 _OLE_SUFFIXES = frozenset({".xls", ".msg"})
 
 
@@ -33,19 +32,15 @@ def read_office(raw: RawFile) -> ReadResult:
         check_archive(raw)
     elif not raw.data.startswith(OLE_MAGIC):
         raise raw.unreadable(f"malformed {raw.suffix} file")
+    from markitdown import MarkItDownException, MissingDependencyException, StreamInfo
+
     # Markdown and title.
     try:
-        from markitdown import MarkItDownException, MissingDependencyException, StreamInfo
-
-        converter = _converter()
-    except ImportError as error:
-        raise raw.unreadable(_NEEDS_EXTRA) from error
-    try:
-        result = converter.convert_stream(
+        result = _converter().convert_stream(
             BytesIO(raw.data), stream_info=StreamInfo(extension=raw.suffix)
         )
     except MissingDependencyException as error:
-        raise raw.unreadable(_NEEDS_EXTRA) from error
+        raise raw.unreadable("needs pip install 'clew[office]'") from error
     except MarkItDownException as error:
         raise raw.unreadable(f"malformed {raw.suffix} file") from error
     markdown, title = result.markdown, result.title or ""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
+from clew.errors import StoreBusyError, StoreError, StoreUnavailableError, extra_for
 from clew.stores.remote_vectors import LostError, SearchTraits, SyncedIndex
 
 if TYPE_CHECKING:
@@ -272,11 +272,9 @@ class QdrantConnection:
             return self._client
 
     def _open(self) -> QdrantClient:
-        try:
+        with extra_for("vectors in Qdrant"):
             from qdrant_client import QdrantClient
             from qdrant_client.local.qdrant_local import QdrantLocal
-        except ImportError as error:
-            raise MissingExtraError("vectors in Qdrant", "qdrant") from error
         if self.local:
             # What QdrantClient(path=…) calls, and unlike it says where it keeps its collections.
             local = QdrantLocal(str(self._folder), force_disable_check_same_thread=True)
