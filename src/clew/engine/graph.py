@@ -80,6 +80,20 @@ class Entities:
         """
         return self._state.entity_ranks.applied([self.resolve(name)])[0]
 
+    def known(self, names: Sequence[str]) -> dict[str, Entity]:
+        """The entities that have these names or aliases, by name; other names are left out.
+
+        Example:
+            >>> found = store.entities.known(["ada marsh", "Nobody"])
+            >>> {name: entity.name for name, entity in found.items()}
+            {'ada marsh': 'Ada Marsh'}
+        """
+        check_several(names=names)
+        ids = self._state.store.resolve([entity_key(name) for name in names])
+        entities = {one.id: one for one in self._state.store.entities(list(ids.values()))}
+        found = {name: entities.get(ids.get(entity_key(name), 0)) for name in names}
+        return {name: entity for name, entity in found.items() if entity is not None}
+
     def find(self, text: str, limit: int = 10) -> list[Entity]:
         """Entities whose name is, begins with or holds the text, best first.
 
@@ -432,8 +446,7 @@ class Entities:
         """Entities, observations and relations written by hand.
 
         Example:
-            >>> from clew.types import NewEntity
-            >>> vera = NewEntity(name="Vera Holt", entity_type="person")
+            >>> vera = clew.NewEntity(name="Vera Holt", entity_type="person")
             >>> store.entities.memory.create([vera], [["repairs looms"]])[0].added
             ('repairs looms',)
         """
@@ -570,6 +583,22 @@ class Graph:
         """
         found = self._state.store.relations([self._entities.resolve(name).id], limit)
         return read_facts(self._state.store, found, self._state.now())
+
+    def triplets(
+        self, entities: Sequence[Entity], limit: int = 1000
+    ) -> list[tuple[Entity, Relation, Entity]]:
+        """The relations that start or end at one of the entities, with both ends, heaviest first.
+
+        Example:
+            >>> ada = store.entities.get("Ada Marsh")
+            >>> [(a.name, r.relation_type, b.name) for a, r, b in store.graph.triplets([ada])]
+            [('Ada Marsh', 'taught_by', 'Ivo Quill')]
+        """
+        store = self._state.store
+        found = store.relations([one.id for one in entities], limit)
+        ends = {id_ for one in found for id_ in (one.from_entity_id, one.to_entity_id)}
+        named = {one.id: one for one in store.entities(sorted(ends))}
+        return [(named[one.from_entity_id], one, named[one.to_entity_id]) for one in found]
 
     def delete_relation(self, relation_id: int) -> int:
         """Take a relation back for good, with every statement of the same fact; how many.

@@ -27,7 +27,7 @@ try:
 except ImportError as error:
     raise clew.errors.MissingExtraError("clew.integrations.llama_index", "llama-index") from error
 
-__all__ = ["ClewRetriever", "ClewVectorStore", "open_store"]
+__all__ = ["ClewRetriever", "ClewVectorStore", "open_store", "read_filters"]
 
 _NODE = "_node_content"
 """Where the metadata hold the rest of a node, as LlamaIndex writes it."""
@@ -100,7 +100,11 @@ class ClewRetriever(BaseRetriever):
         super().__init__()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        asked = {"vector": query_bundle.embedding, "where": _where(self._filters), **self._options}
+        asked = {
+            "vector": query_bundle.embedding,
+            "where": read_filters(self._filters),
+            **self._options,
+        }
         return _found(self._store, self._limit, query_bundle.query_str, **asked)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -196,7 +200,7 @@ class ClewVectorStore(vector.BasePydanticVectorStore):
             query.similarity_top_k,
             "" if strategy == "vector" else query.query_str or "",
             vector=None if strategy == "keyword" else query.query_embedding,
-            where=[*_where(query.filters), *within],
+            where=[*read_filters(query.filters), *within],
             strategy=strategy,
             per_document=1,
             **weights,
@@ -218,7 +222,7 @@ class ClewVectorStore(vector.BasePydanticVectorStore):
     def _listed(
         self, node_ids: list[str] | None, filters: vector.MetadataFilters | None
     ) -> list[Any]:
-        found = self._store.list(_where(filters))
+        found = self._store.list(read_filters(filters))
         return found if node_ids is None else [one for one in found if one.source in {*node_ids}]
 
 
@@ -263,15 +267,22 @@ def _scored(store: clew.Clew, hit: clew.Hit) -> NodeWithScore:
     return NodeWithScore(node=node, score=hit.score)
 
 
-def _where(filters: vector.MetadataFilters | None) -> list[dict[str, Any]]:
-    """The filters as Clew reads them, all of which must be met.
+def read_filters(filters: vector.MetadataFilters | None) -> list[dict[str, Any]]:
+    """Return filters as Clew's `where`, all of which must be met.
 
     In LlamaIndex `!=` and `nin` are met where there is no value, and `not` where no filter is met.
+
+    Example:
+        >>> from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
+        >>> read_filters(MetadataFilters(filters=[MetadataFilter(key="year", value=1881)]))
+        [{'field': 'meta.year', 'operator': '==', 'value': 1881}]
     """
     if filters is None or not filters.filters:
         return []
     read = [
-        _joined("AND", _where(one)) if isinstance(one, vector.MetadataFilters) else _compared(one)
+        _joined("AND", read_filters(one))
+        if isinstance(one, vector.MetadataFilters)
+        else _compared(one)
         for one in filters.filters
     ]
     if filters.condition == vector.FilterCondition.OR:
