@@ -28,11 +28,24 @@ if TYPE_CHECKING:
     from clew.library import Clew
     from clew.models.given import FunctionEmbedder, OwnVectors
     from clew.settings import Settings, load_settings
-    from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
+    from clew.types import (
+        Answer,
+        Context,
+        Document,
+        Entity,
+        Hit,
+        IndexReport,
+        NamedStrategy,
+        NewEntity,
+        NewRelation,
+        Relation,
+        SearchResult,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "AsyncClew",
     "Clew",
     "ClewError",
@@ -42,6 +55,9 @@ __all__ = [
     "FunctionEmbedder",
     "Hit",
     "IndexReport",
+    "NamedStrategy",
+    "NewEntity",
+    "NewRelation",
     "OwnVectors",
     "RawFile",
     "Relation",
@@ -64,7 +80,10 @@ _MODULES = {
     "hookimpl": "clew.hookspecs",
     "load_settings": "clew.settings",
     **dict.fromkeys(
-        ("Context", "Document", "Entity", "Hit", "IndexReport", "Relation", "SearchResult"),
+        (
+            *("Answer", "Context", "Document", "Entity", "Hit", "IndexReport", "NamedStrategy"),
+            *("NewEntity", "NewRelation", "Relation", "SearchResult"),
+        ),
         "clew.types",
     ),
 }

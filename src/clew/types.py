@@ -464,7 +464,13 @@ class NamedDocument:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentInfo(DocumentHead):
-    """A stored document without its text."""
+    """A stored document without its text.
+
+    Example:
+        >>> clock = store.get("clock")
+        >>> clock.title, clock.metadata, clock.characters
+        ('The clock', {'year': 1881}, 55)
+    """
 
     id: str
     indexed_at: datetime
@@ -1205,7 +1211,13 @@ class AnswerSource:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """The answer to a question."""
+    """The answer to a question.
+
+    Example:
+        >>> answer = store.ask("Who taught Ada Marsh?")
+        >>> answer.sources[0].source
+        'teacher'
+    """
 
     question: str
     answered: bool
@@ -1545,7 +1557,13 @@ class PassageRecords:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewEntity:
-    """An entity to be written by hand."""
+    """An entity to be written by hand.
+
+    Example:
+        >>> vera = clew.NewEntity(name="Vera Holt", entity_type="person")
+        >>> store.entities.memory.create([vera], [["repairs looms"]])[0].added
+        ('repairs looms',)
+    """
 
     name: str
     entity_type: str = "name"
@@ -1558,7 +1576,14 @@ class NewEntity:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewRelation:
-    """A relation between two entities, to be written by hand."""
+    """A relation between two entities, to be written by hand.
+
+    Example:
+        >>> ada, ivo = map(store.entities.get, ("Ada Marsh", "Ivo Quill"))
+        >>> wrote = clew.NewRelation(source_id=ada.id, target_id=ivo.id, relation_type="wrote_to")
+        >>> [is_new for _, is_new in store.entities.memory.add_relations([wrote])]
+        [True]
+    """
 
     source_id: int
     target_id: int

@@ -249,6 +249,20 @@ def test_entities_are_gone_through(store: clew.Clew) -> None:
     assert all(store.entities.get(name).entity_type != "term" for name in names)
 
 
+def test_entities_by_hand_carry_metadata_and_relations(store: clew.Clew) -> None:
+    memory = store.entities.memory
+    given = [clew.NewEntity(name=name, metadata={"n": 1}) for name in ("Bo Lind", "Mara Holt")]
+    (bo, _), (mara, _) = memory.add_entities(given)
+    memory.update_entity("Bo Lind", metadata={"n": 2})
+    assert store.get("entity:bo lind").metadata == {"n": 2}
+    memory.add_relations([clew.NewRelation(source_id=bo, target_id=mara, relation_type="knows")])
+    (edge,) = store.graph.edges(["Bo Lind"])
+    assert (edge.from_entity_id, edge.relation_type, edge.to_entity_id) == (bo, "knows", mara)
+    assert store.graph.edges(["Bo Lind", "Mara Holt"]) == [edge]
+    with pytest.raises(NotFoundError):
+        store.graph.edges(["Bo Lind", "Nobody"])
+
+
 # --- answers while they are written
 
 

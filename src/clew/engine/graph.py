@@ -80,8 +80,8 @@ class Entities:
         """
         return self._state.entity_ranks.applied([self.resolve(name)])[0]
 
-    def known(self, names: Sequence[str]) -> dict[str, Entity]:
-        """The entities that have these names or aliases, by name; other names are left out.
+    def known(self, names: Sequence[str | int]) -> dict[str | int, Entity]:
+        """The entities of these names, aliases or ids (numbers); what is unknown is left out.
 
         Example:
             >>> found = store.entities.known(["ada marsh", "Nobody"])
@@ -89,10 +89,11 @@ class Entities:
             {'ada marsh': 'Ada Marsh'}
         """
         check_several(names=names)
-        ids = self._state.store.resolve([entity_key(name) for name in names])
+        keys = {name: entity_key(name) for name in names if isinstance(name, str)}
+        of_keys = self._state.store.resolve(list(keys.values()))
+        ids = {n: of_keys.get(keys[n], 0) if isinstance(n, str) else n for n in names}
         entities = {one.id: one for one in self._state.store.entities(list(ids.values()))}
-        found = {name: entities.get(ids.get(entity_key(name), 0)) for name in names}
-        return {name: entity for name, entity in found.items() if entity is not None}
+        return {name: entities[id_] for name, id_ in ids.items() if id_ in entities}
 
     def find(self, text: str, limit: int = 10) -> list[Entity]:
         """Entities whose name is, begins with or holds the text, best first.
@@ -584,21 +585,18 @@ class Graph:
         found = self._state.store.relations([self._entities.resolve(name).id], limit)
         return read_facts(self._state.store, found, self._state.now())
 
-    def triplets(
-        self, entities: Sequence[Entity], limit: int = 1000
-    ) -> list[tuple[Entity, Relation, Entity]]:
-        """The relations that start or end at one of the entities, with both ends, heaviest first.
+    def edges(self, names: Sequence[str | Entity], limit: int = 1000) -> list[Relation]:
+        """The relations that start or end at one of these entities, the heaviest first.
+
+        Raises `NotFoundError` for a name that is unknown.
 
         Example:
-            >>> ada = store.entities.get("Ada Marsh")
-            >>> [(a.name, r.relation_type, b.name) for a, r, b in store.graph.triplets([ada])]
-            [('Ada Marsh', 'taught_by', 'Ivo Quill')]
+            >>> [edge.relation_type for edge in store.graph.edges(["Ada Marsh"])]
+            ['taught_by']
         """
-        store = self._state.store
-        found = store.relations([one.id for one in entities], limit)
-        ends = {id_ for one in found for id_ in (one.from_entity_id, one.to_entity_id)}
-        named = {one.id: one for one in store.entities(sorted(ends))}
-        return [(named[one.from_entity_id], one, named[one.to_entity_id]) for one in found]
+        check_several(names=names)
+        ids = [self._entities.resolve(name).id for name in names]
+        return self._state.store.relations(ids, limit)
 
     def delete_relation(self, relation_id: int) -> int:
         """Take a relation back for good, with every statement of the same fact; how many.

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew.errors import InputError, NotFoundError, check_several
 from clew.indexing.reading.common import clean_text
@@ -191,7 +191,7 @@ class ManualGraphWriter:
         (entity,) = self.store.entities([created.entity_id])
         cards = self.store.documents(ids=self._cards([created.entity_id]))
         kept = cards[0].metadata if cards else {}
-        said = {"entity_type": given.entity_type, "content": given.content}
+        said: dict[str, Any] = {"entity_type": given.entity_type, "content": given.content}
         held = {"entity_type": entity.entity_type, "content": entity.content}
         unsaid = ("", "name")
         new = {k: v for k, v in said.items() if v not in unsaid and held[k] in unsaid}
@@ -250,9 +250,18 @@ class ManualGraphWriter:
             ]
 
     def update_entity(
-        self, name: str, *, entity_type: str | None = None, content: str | None = None
+        self,
+        name: str,
+        *,
+        entity_type: str | None = None,
+        content: str | None = None,
+        metadata: Metadata | None = None,
+        vector: tuple[float, ...] | None = None,
     ) -> None:
-        """Change type, description or both of an entity made by hand."""
+        """Change what is said of an entity made by hand; what is not given stays.
+
+        `vector`, of length 1, is that of its card; without one the embedder makes it.
+        """
         (entity,) = self.store.entities(self._ids([name]))
         changed = replace(
             entity,
@@ -260,8 +269,9 @@ class ManualGraphWriter:
             content=entity.content if content is None else content,
         )
         known = self.store.documents(ids=self._cards([entity.id]))
-        metadata = known[0].metadata if known else {}
-        ready = self._ready([[card(entity.key, changed, metadata)]])
+        if metadata is None:
+            metadata = known[0].metadata if known else {}
+        ready = self._ready([[replace(card(entity.key, changed, metadata), vector=vector)]])
         with self.writing, self.store.batch():
             (entity_id,) = self._ids([name])
             self.store.update_entity(entity_id, entity_type=entity_type, content=content)

@@ -167,13 +167,18 @@ class ClewPropertyGraphStore(graph.PropertyGraphStore):
         query: VectorStoreQuery,
         **kwargs: Any,  # noqa: ANN401
     ) -> tuple[list[graph.LabelledNode], list[float]]:
-        """The entities that the passages name which answer best, and the scores of these."""
+        """The entities that the passages name which answer best, and the scores of these.
+
+        Without words, the passage nearest to the embedding stands for the question.
+        """
+        asked = {"vector": query.query_embedding, "where": read_filters(query.filters)}
+        nearest = [] if query.query_str else self._store.search(limit=1, **asked).hits
         hits = self._store.search(
-            query.query_str or "",
-            vector=query.query_embedding,
+            "".join(hit.chunk.text for hit in nearest) or query.query_str or "",
+            strategy="graph",
             limit=query.similarity_top_k,
-            where=read_filters(query.filters),
             context=False,
+            **asked,
         ).hits
         scores = {name: hit.score for hit in reversed(hits) for name in hit.entities}
         known = self._store.entities.known(list(scores))
@@ -191,23 +196,28 @@ class ClewPropertyGraphStore(graph.PropertyGraphStore):
         asked = [names for names in (entity_names, ids) if names]
         if not (asked or relation_names or properties):
             return []
-        wanted = [self._store.entities.known(names).values() for names in asked]
+        entities = self._store.entities
+        wanted = [entities.known(names).values() for names in asked]
         found = []
-        for start, relation, end in self._store.graph.triplets(
-            list(wanted[0] if wanted else self._store.entities), limit=_MOST
-        ):
-            between = {start.id, end.id}
+        around = list(wanted[0] if wanted else self._store.entities)
+        edges = self._store.graph.edges(around, limit=_MOST)
+        ends = {id_: None for one in edges for id_ in (one.from_entity_id, one.to_entity_id)}
+        nodes_of = {id_: self._entity_node(e) for id_, e in entities.known(list(ends)).items()}
+        for relation in edges:
+            between = {relation.from_entity_id, relation.to_entity_id}
             if not all(between & {one.id for one in of} for of in wanted):
                 continue
             context = dict(relation.context or {})
             label = context.pop(_LABEL, relation.relation_type)
-            nodes = self._entity_node(start), self._entity_node(end)
+            start, end = (nodes_of[id_] for id_ in (relation.from_entity_id, relation.to_entity_id))
             made = graph.Relation(
-                label=label, source_id=nodes[0].id, target_id=nodes[1].id, properties=context
+                label=label, source_id=start.id, target_id=end.id, properties=context
             )
             is_named = not relation_names or label in relation_names
-            if is_named and (not properties or any(_has(properties, p) for p in (*nodes, made))):
-                found.append((relation.id, (nodes[0], made, nodes[1])))
+            if is_named and (
+                not properties or any(_has(properties, p) for p in (start, made, end))
+            ):
+                found.append((relation.id, (start, made, end)))
         return found
 
     def _entity_node(self, entity: clew.Entity) -> graph.EntityNode:
