@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import clew
+
+OPEN = clew.open
 ROOT = Path(__file__).parents[2]
 PRINTED = {
     "haystack": "morn ['Tower of Vell', 'Ada Morn']",
-    "llama_index": "morn",
+    "llama_index": "Ada Morn -> taught_by -> Piet Oss",
 }
 """By adapter, a line that its example prints."""
 
@@ -40,3 +45,25 @@ def test_an_example_is_short_and_its_page_names_it(name: str) -> None:
     assert len((ROOT / "examples" / f"use_{name}.py").read_text("utf-8").splitlines()) < 40
     assert f"examples/use_{name}.py" in page
     assert len(page.split()) <= 200
+
+
+@pytest.mark.parametrize("name", ["haystack", "llama_index", "llama_index_graph"])
+def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module(f"clew.integrations.{name}")
+    opened: list[clew.Clew] = []
+    monkeypatch.setattr(
+        module.clew, "open", lambda *a, **k: opened.append(OPEN(*a, **k)) or opened[-1]
+    )
+
+    for number, each in enumerate(module.__all__):
+        (tmp_path / str(number)).mkdir()
+        monkeypatch.chdir(tmp_path / str(number))
+        thing = getattr(module, each)
+        assert "Example:\n" in thing.__doc__
+        test = doctest.DocTestParser().get_doctest(thing.__doc__, vars(module), each, None, 0)
+        told: list[str] = []
+        doctest.DocTestRunner().run(test, out=told.append, clear_globs=False)
+        assert not told, "".join(told)
+
+    for store in opened:
+        store.close()

@@ -159,8 +159,7 @@ class ClewDocumentStore:
             if policy != DuplicatePolicy.SKIP and (there or len(given) < len(documents)):
                 raise DuplicateDocumentError(f"there are documents with these ids: {there[:5]}")
             given = {id_: one for id_, one in given.items() if id_ not in there}
-        blank = [one.id for one in given.values() if not (one.content or "").strip()]
-        if blank:
+        if blank := [one.id for one in given.values() if not (one.content or "").strip()]:
             raise DocumentStoreError(f"documents without a text cannot be kept: {blank[:5]}")
         self.client.add_documents(map(_clew_document, given.values()))
         return len(documents) if policy == DuplicatePolicy.OVERWRITE else len(given)
