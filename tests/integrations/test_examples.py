@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,10 +52,12 @@ def test_an_example_is_short_and_its_page_names_it(name: str) -> None:
 def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module(f"clew.integrations.{name}")
     opened: list[clew.Clew] = []
-    monkeypatch.setattr(
-        module.clew, "open", lambda *a, **k: opened.append(OPEN(*a, **k)) or opened[-1]
-    )
 
+    def open_noted(*args: Any, **options: Any) -> clew.Clew:  # noqa: ANN401 - those of `open`
+        opened.append(OPEN(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(clew, "open", open_noted)
     for number, each in enumerate(module.__all__):
         (tmp_path / str(number)).mkdir()
         monkeypatch.chdir(tmp_path / str(number))

@@ -217,7 +217,7 @@ class PathLLM(MockLLM):
 
 
 def test_property_graph_index_answers(store: clew.Clew) -> None:
-    ours, llm = ClewPropertyGraphStore(store), PathLLM()
+    ours, llm = ClewPropertyGraphStore(store), PathLLM(max_tokens=None)
     texts = {
         "clock": "Ada Marsh built the clock of the Ostrava tower.",
         "teacher": "Ada Marsh was taught by Ivo Quill in Lund.",

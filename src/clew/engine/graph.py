@@ -12,7 +12,7 @@ from datetime import date, datetime
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -58,6 +58,9 @@ ENTITY_TYPE = r"[a-z][a-z0-9_]{0,59}"
 """How a type is written."""
 
 
+NameT = TypeVar("NameT", bound=str | int)
+
+
 class Entities:
     """The entities of a store, and the relations that are written by hand."""
 
@@ -80,7 +83,7 @@ class Entities:
         """
         return self._state.entity_ranks.applied([self.resolve(name)])[0]
 
-    def known(self, names: Sequence[str | int]) -> dict[str | int, Entity]:
+    def known(self, names: Sequence[NameT]) -> dict[NameT, Entity]:
         """The entities of these names, aliases or ids (numbers); what is unknown is left out.
 
         Example:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 import clew
 
@@ -43,14 +43,12 @@ _KINDS = {bool: "boolean", int: "int", float: "float"}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?")
 
 
-def _awaited(
-    method: Callable[Concatenate[Any, P], R],
-) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
-    """The method for programs that await: it runs in a thread."""
+def _awaited(method: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Return the method for programs that await: it runs in a thread."""
 
     @wraps(method)
-    async def awaited(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:  # noqa: ANN401 - any class
-        return await asyncio.to_thread(method, self, *args, **kwargs)
+    async def awaited(*args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(method, *args, **kwargs)
 
     return awaited
 

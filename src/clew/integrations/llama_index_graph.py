@@ -154,7 +154,7 @@ class ClewPropertyGraphStore(graph.PropertyGraphStore):
             self._store.graph.delete_relation(id_)
         nodes = self.get(ids=entity_names) if entity_names else []
         nodes += self.get(properties, ids) if properties or ids else []
-        self._store.delete({node.id for node in nodes if isinstance(node, graph.ChunkNode)})
+        self._store.delete([node.id for node in nodes if isinstance(node, graph.ChunkNode)])
         names = [node.name for node in nodes if isinstance(node, graph.EntityNode)]
         self._store.entities.memory.delete_entities(names)
 
@@ -171,7 +171,10 @@ class ClewPropertyGraphStore(graph.PropertyGraphStore):
 
         Without words, the passage nearest to the embedding stands for the question.
         """
-        asked = {"vector": query.query_embedding, "where": read_filters(query.filters)}
+        asked: dict[str, Any] = {
+            "vector": query.query_embedding,
+            "where": read_filters(query.filters),
+        }
         nearest = [] if query.query_str else self._store.search(limit=1, **asked).hits
         hits = self._store.search(
             "".join(hit.chunk.text for hit in nearest) or query.query_str or "",
@@ -198,7 +201,7 @@ class ClewPropertyGraphStore(graph.PropertyGraphStore):
             return []
         entities = self._store.entities
         wanted = [entities.known(names).values() for names in asked]
-        found = []
+        found: list[tuple[int, graph.Triplet]] = []
         around = list(wanted[0] if wanted else self._store.entities)
         edges = self._store.graph.edges(around, limit=_MOST)
         ends = {id_: None for one in edges for id_ in (one.from_entity_id, one.to_entity_id)}
