@@ -171,6 +171,8 @@ def test_nodes_with_a_text(store: clew.Clew) -> None:
     assert ours.get_triplets(relation_names=["SOURCE"]) == [], "nodes know their neighbours"
     ours.delete_llama_nodes(["clock"])
     assert store.count() == 0
+    with pytest.raises(ValueError, match=r"\('blank', 'empty'\)"):
+        ours.upsert_nodes([ChunkNode(id_="blank", text=" ")])
 
 
 def test_entities_found_in_texts(store: clew.Clew) -> None:

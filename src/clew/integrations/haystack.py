@@ -146,20 +146,20 @@ class ClewDocumentStore:
         """Index documents; how many were.
 
         Without a policy, as with `FAIL`, nothing is written where an id is there already. Raises
-        `ValueError` for what are no documents, `DuplicateDocumentError`, and `DocumentStoreError`
-        for documents without a text.
+        `ValueError` for what are no documents, `DuplicateDocumentError`, and, once the others
+        are written, `DocumentStoreError` for documents without a text or beyond a limit.
         """
         if not isinstance(documents, list) or not all(isinstance(d, Document) for d in documents):
             raise ValueError("write_documents takes a list of Haystack's documents")
         given = {one.id: one for one in documents}
         if policy != DuplicatePolicy.OVERWRITE:
-            there = [id_ for id_ in given if id_ in self.client]
+            there = {id_ for id_ in given if id_ in self.client}
             if policy != DuplicatePolicy.SKIP and (there or len(given) < len(documents)):
-                raise DuplicateDocumentError(f"there are documents with these ids: {there[:5]}")
+                raise DuplicateDocumentError(f"there are documents of these ids: {sorted(there)}")
             given = {id_: one for id_, one in given.items() if id_ not in there}
-        if blank := [one.id for one in given.values() if not (one.content or "").strip()]:
-            raise DocumentStoreError(f"documents without a text cannot be kept: {blank[:5]}")
-        self.client.add_documents(map(_clew_document, given.values()))
+        skipped = self.client.add_documents(map(_clew_document, given.values())).skipped
+        if skipped:
+            raise DocumentStoreError(f"not kept: {[(one.source, one.reason) for one in skipped]}")
         return len(documents) if policy == DuplicatePolicy.OVERWRITE else len(given)
 
     def delete_documents(self, document_ids: list[str]) -> None:

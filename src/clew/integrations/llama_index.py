@@ -142,12 +142,11 @@ class ClewVectorStore(vector.BasePydanticVectorStore):
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:  # noqa: ANN401
         """Index nodes in place of those with the same ids; their ids.
 
-        Raises `ValueError` where one has no text.
+        Once the others are written, raises `ValueError` for those without a text or beyond a limit.
         """
-        blank = [one.node_id for one in nodes if not one.get_content(MetadataMode.NONE).strip()]
-        if blank:
-            raise ValueError(f"nodes without a text cannot be kept: {blank[:5]}")
-        self._store.add_documents(map(_document, nodes))
+        skipped = self._store.add_documents(map(_document, nodes)).skipped
+        if skipped:
+            raise ValueError(f"not kept: {[(one.source, one.reason) for one in skipped]}")
         return [one.node_id for one in nodes]
 
     async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:  # noqa: ANN401

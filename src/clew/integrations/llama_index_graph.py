@@ -106,10 +106,14 @@ class ClewPropertyGraphStore(graph.PropertyGraphStore):
         return [one for one in near.values() if one[1].id not in (ignore_rels or ())][:limit]
 
     def upsert_nodes(self, nodes: Sequence[graph.LabelledNode]) -> None:
-        """Index nodes with a text, and write the others as entities, in place of the same ones."""
-        self._store.add_documents(
-            _document(one) for one in nodes if isinstance(one, graph.ChunkNode)
-        )
+        """Index nodes with a text, and write the others as entities, in place of the same ones.
+
+        Raises `ValueError` for texts that are blank or beyond a limit, once the others are written.
+        """
+        texts = [_document(one) for one in nodes if isinstance(one, graph.ChunkNode)]
+        skipped = self._store.add_documents(texts).skipped
+        if skipped:
+            raise ValueError(f"not kept: {[(one.source, one.reason) for one in skipped]}")
         entities = [one for one in nodes if isinstance(one, graph.EntityNode)]
         memory = self._store.entities.memory
         for node, made in zip(
