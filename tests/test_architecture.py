@@ -93,12 +93,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     "aio": ENGINE | {"library"},
     # What it gives by name is imported when it is first asked for.
     "clew": PORTS | {"aio", "engine", "library", "indexing", "models"},
-    # Adapters to frameworks know what `import clew` gives.
-    "integrations": frozenset({"clew"}),
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},
     "cli": LIBRARY | {"mcp", "web"},
+    # Adapters know what users know.
+    "integrations": frozenset({"clew"}),
     "__main__": frozenset({"cli"}),
 }
 

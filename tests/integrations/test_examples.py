@@ -20,11 +20,14 @@ import clew
 
 OPEN = clew.open
 ROOT = Path(__file__).parents[2]
+ADAPTERS = ROOT / "src" / "clew" / "integrations"
 PRINTED = {
     "langchain": "Piet Oss: Piet Oss kept a workshop by the canal for thirty years.",
     "langgraph": "  Piet Oss kept a workshop by the canal for thirty years.",
     "openai_agents": "She was an apprentice of Piet Oss.",
     "pydantic_ai": "She was an apprentice of Piet Oss.",
+    "haystack": "morn ['Tower of Vell', 'Ada Morn']",
+    "llama_index": "Ada Morn -> taught_by -> Piet Oss",
 }
 """By adapter, a line that its example prints."""
 
@@ -57,21 +60,21 @@ def test_an_example_is_short_and_a_page_names_it(example: Path) -> None:
     assert [len(page.split()) <= 200 for page in naming] == [True]
 
 
-@pytest.mark.parametrize(
-    "name", ["langchain", "langgraph", "openai_agents", "pydantic_ai", "toolsets"]
-)
-def test_examples_of_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module(f"clew.integrations.{name}")
+@pytest.mark.parametrize("module", sorted(one.stem for one in ADAPTERS.glob("[a-z]*.py")))
+def test_examples_of_docstrings(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = importlib.import_module(f"clew.integrations.{module}")
     with ExitStack() as opened:
         monkeypatch.setattr(
             clew, "open", lambda *args, **options: opened.enter_context(OPEN(*args, **options))
         )
-        for number, each in enumerate(module.__all__):
+        for number, each in enumerate(adapter.__all__):
             (tmp_path / str(number)).mkdir()
             monkeypatch.chdir(tmp_path / str(number))
-            thing = getattr(module, each)
+            thing = getattr(adapter, each)
             assert "Example:\n" in thing.__doc__
-            test = doctest.DocTestParser().get_doctest(thing.__doc__, vars(module), each, None, 0)
+            test = doctest.DocTestParser().get_doctest(thing.__doc__, vars(adapter), each, None, 0)
             told: list[str] = []
             doctest.DocTestRunner().run(test, out=told.append, clear_globs=False)
             assert not told, "".join(told)
