@@ -32,6 +32,36 @@ PRINTED = {
 """By adapter, a line that its example prints."""
 
 
+PROGRAMS = {
+    "documents": "left: ['note-1', 'note-2'] 2 False",
+    "filters": "since 2020: The loom of Vell was mended by Tobias Fenn.",
+    "own_embedder": "vectors: ['north', 'east']",
+    "own_reader": "Plum cake is a recipe by Hanna Weber.",
+    "reranker": "1.0 ['old', 'new']",
+    "streaming": "sources: ['note-0']",
+    "tenants": "left: ['anna-before', 'bo-lind']",
+}
+"""Programs of docs/library.md, and a line that each prints."""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_the_library_runs_and_is_short(name: str, tmp_path: Path) -> None:
+    program = ROOT / "examples" / f"{name}.py"
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert PROGRAMS[name] in done.stdout.splitlines()
+    assert len(program.read_text("utf-8").splitlines()) < 40
+    assert f"`{name}.py`" in (ROOT / "docs" / "library.md").read_text("utf-8")
+
+
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
     # Not named as the framework: its own folder comes first where Python looks for modules.
