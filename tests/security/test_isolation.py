@@ -144,7 +144,7 @@ def until(condition: Callable[[], object]) -> None:
         (hostile.FLOOD, {"output_megabytes": 2}, r"more than 2 MB, .*raise limits\.output_mega"),
         (hostile.ABORT, {}, r"ended 2 times \(signal 6\)"),
         (hostile.OBJECT, {}, rf"{os.name}\.mkdir is no value that a worker may send"),
-        (hostile.FAULT, {}, "failed inside Clew; the log says why"),
+        (hostile.FAULT, {}, "its reading failed .ZeroDivisionError"),
     ],
 )
 def test_what_is_hostile_is_refused_and_the_rest_is_stored(

@@ -45,7 +45,7 @@ from clew.languages import language_code
 from clew.ports import Extractor
 from clew.request_end import go_on
 from clew.settings import LimitSettings, SplitSettings
-from clew.text import one_line, text_language
+from clew.text import text_language
 from clew.types import Chunk, Document, Extraction, Skipped, Split, Vectors
 
 _STATED = ("language", "lang", "dc:language", "content-language")
@@ -190,6 +190,10 @@ class Extract:
         yield steps.extract(self.input.document, self.chunks)
 
 
+FAULT = "its reading failed ({}); the log says why"
+"""What is said of a document: an error's own words may quote it."""
+
+
 @contextmanager
 def told_as_unreadable(source: str) -> Iterator[None]:
     """Have a fault of a reader or an extractor end its document and no other."""
@@ -199,12 +203,7 @@ def told_as_unreadable(source: str) -> Iterator[None]:
         raise
     except Exception as error:  # whatever another's code raises
         logger.exception("%s cannot be read", source)
-        raise UnreadableError(source, f"its reading failed: {fault(error)}") from error
-
-
-def fault(error: Exception) -> str:
-    """What an exception says, in a line."""
-    return one_line(f"{type(error).__name__}: {error}")[:200]
+        raise UnreadableError(source, FAULT.format(type(error).__name__)) from error
 
 
 class InProcess:
@@ -368,7 +367,7 @@ def _answer(parent: Connection, request: Request[object], steps: Steps) -> tuple
     except ClewError as error:
         return "error", describe_error(error)
     except Exception as error:  # noqa: BLE001 - a fault of ours or of what a caller brought
-        return "crash", (fault(error), traceback.format_exc())
+        return "crash", (type(error).__name__, traceback.format_exc())
     return "end", None
 
 
@@ -692,7 +691,7 @@ class WorkerProcess:
                 if kind == "crash":
                     said, trace = cast("tuple[str, str]", detail)
                     logger.error("%s cannot be read: %s", source, trace)
-                    raise UnreadableError(source, f"its reading failed: {said}")
+                    raise UnreadableError(source, FAULT.format(said))
                 return
 
     def _start(self, request: Request[T], steps: Steps, waiting: Callable[[], None]) -> None:
