@@ -254,7 +254,7 @@ EXTRAS = {
     "serve": ("taking tokens out of clew.toml, and Codex's settings", ("tomlkit",)),
     "watch": ("watching folders", ("watchfiles",)),
     "large": ("faster indexes of large stores", ("tantivy", "turbovec")),
-    "hub": ("models from the Hugging Face hub", ("huggingface_hub",)),
+    "hub": ("models from the Hugging Face hub", ("huggingface_hub", "tokenizers")),
     "llm": ("hosted language models", ("pydantic_ai",)),
     "eval": ("clew eval", ("ir_measures",)),
     "neo4j": ("stores on Neo4j", ("neo4j",)),
