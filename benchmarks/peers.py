@@ -162,20 +162,30 @@ def run_llamaindex(name: str, folder: Path, texts: Sequence[str], questions: Seq
     from llama_index.core.indices.property_graph import SimpleLLMPathExtractor
     from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
-    class Model(CustomLLM):  # type: ignore[misc]
+    class Model(CustomLLM):
         @property
         def metadata(self) -> LLMMetadata:
             return LLMMetadata(context_window=8192)
 
-        def complete(self, prompt: str, **_: object) -> CompletionResponse:
+        def complete(
+            self,
+            prompt: str,
+            formatted: bool = False,
+            **_: Any,  # noqa: ANN401 - its own
+        ) -> CompletionResponse:
             found = names_of(prompt.rpartition("Text:")[2])
             triples = "\n".join(f"({a}, beside, {b})" for a, b in pairwise(found))
             return CompletionResponse(text=triples if triples else "^".join(found))
 
-        def stream_complete(self, prompt: str, **_: object) -> Any:  # noqa: ANN401 - its own type
+        def stream_complete(
+            self,
+            prompt: str,
+            formatted: bool = False,
+            **_: Any,  # noqa: ANN401 - its own
+        ) -> Any:  # noqa: ANN401 - its own type
             yield self.complete(prompt)
 
-    class Drawn(BaseEmbedding):  # type: ignore[misc]
+    class Drawn(BaseEmbedding):
         def _get_text_embedding(self, text: str) -> list[float]:
             return list(vectors_of([text])[0].tolist())
 

@@ -97,6 +97,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},
     "cli": LIBRARY | {"mcp", "web"},
+    # Adapters know what users know.
+    "integrations": frozenset({"clew"}),
     "__main__": frozenset({"cli"}),
 }
 

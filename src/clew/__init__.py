@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Answer,
         Context,
         Document,
+        DocumentInfo,
         Entity,
         Hit,
         IndexReport,
@@ -51,6 +52,7 @@ __all__ = [
     "ClewError",
     "Context",
     "Document",
+    "DocumentInfo",
     "Entity",
     "FunctionEmbedder",
     "Hit",
@@ -81,8 +83,8 @@ _MODULES = {
     "load_settings": "clew.settings",
     **dict.fromkeys(
         (
-            *("Answer", "Context", "Document", "Entity", "Hit", "IndexReport", "NamedStrategy"),
-            *("NewEntity", "NewRelation", "Relation", "SearchResult"),
+            *("Answer", "Context", "Document", "DocumentInfo", "Entity", "Hit", "IndexReport"),
+            *("NamedStrategy", "NewEntity", "NewRelation", "Relation", "SearchResult"),
         ),
         "clew.types",
     ),
@@ -119,6 +121,12 @@ def open(
     settings name; an embedder or a reranker may be a function. Raises `SettingsError` for settings
     that cannot be, `StoreError` for a store that cannot be opened, `NotFoundError` for an unknown
     pack, `InputError` for a model or plugin that lacks what it needs.
+
+    Example:
+        >>> with clew.open("notes.clew") as notes:
+        ...     _ = notes.add("Ada Marsh built the clock.", source="clock")
+        ...     print(notes.count())
+        1
     """
     from clew.errors import check_several
     from clew.hookspecs import register
@@ -149,9 +157,15 @@ def aopen(
 ) -> AbstractAsyncContextManager[AsyncClew]:
     """Open a store to be awaited, with what `open` takes; its methods are those of `Clew`.
 
-    async with clew.aopen("notes.clew") as store:
-        await store.index("~/notes")
-        result = await store.search("Who built the clock?")
+    Example:
+        >>> import asyncio
+        >>> async def ask():
+        ...     async with clew.aopen("notes.clew") as notes:
+        ...         await notes.add("Ada Marsh built the clock.", source="clock")
+        ...         result = await notes.search("Who built the clock?")
+        ...         return [hit.chunk.source for hit in result.hits]
+        >>> asyncio.run(ask())
+        ['clock']
     """
     from clew.aio import opened
 

@@ -47,6 +47,15 @@ class AsyncClew:
 
     `clew` is the store itself: its parts (`entities`, `graph`, …) are called in threads by
     `await clew.aio.in_thread(partial(store.clew.graph.communities, level=1))`.
+
+    Example:
+        >>> import asyncio
+        >>> async def ask():
+        ...     async with clew.aopen("notes.clew") as notes:
+        ...         await notes.add("Ada Marsh built the clock.", source="clock")
+        ...         return await notes.text("clock")
+        >>> asyncio.run(ask())
+        'Ada Marsh built the clock.'
     """
 
     def __init__(self, clew: Clew) -> None:

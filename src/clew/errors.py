@@ -115,6 +115,13 @@ class ClewError(Exception):
     """Root of every error that Clew raises on purpose; what it says holds no secret.
 
     Messages reach terminals, callers, logs and the store; many quote what came from elsewhere.
+
+    Example:
+        >>> try:
+        ...     store.get("nowhere")
+        ... except clew.ClewError as error:
+        ...     print(error.line)
+        no document 'nowhere'; `clew documents` or list_documents shows what there is
     """
 
     def __init__(self, *args: object) -> None:

@@ -364,7 +364,13 @@ class DocumentHead:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Document(DocumentHead):
-    """A text with its origin."""
+    """A text with its origin.
+
+    Example:
+        >>> loom = clew.Document(source="loom", text="A red loom.", metadata={"year": 1902})
+        >>> store.add_documents([loom]).added
+        1
+    """
 
     text: str
     page_starts: tuple[int, ...] = ()
@@ -458,7 +464,13 @@ class NamedDocument:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentInfo(DocumentHead):
-    """A stored document without its text."""
+    """A stored document without its text.
+
+    Example:
+        >>> clock = store.get("clock")
+        >>> clock.title, clock.metadata, clock.characters
+        ('The clock', {'year': 1881}, 55)
+    """
 
     id: str
     indexed_at: datetime
@@ -809,7 +821,13 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hit:
-    """A passage found, and why."""
+    """A passage found, and why.
+
+    Example:
+        >>> hit = store.search("Who built the clock?").hits[0]
+        >>> hit.chunk.source, hit.chunk.text[:9]
+        ('clock', 'Ada Marsh')
+    """
 
     chunk: StoredChunk
     score: float
@@ -870,7 +888,15 @@ class TemporalInfo:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchResult:
-    """The answer to one question."""
+    """The answer to one question.
+
+    Example:
+        >>> result = store.search("Who taught the builder of the Ostrava clock?", limit=2)
+        >>> [hit.chunk.source for hit in result.hits]
+        ['teacher', 'clock']
+        >>> result.to_dicts()[0]["text"]
+        'Ada Marsh was taught by Ivo Quill in Lund.'
+    """
 
     query: str
     strategy: str
@@ -1185,7 +1211,13 @@ class AnswerSource:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """The answer to a question."""
+    """The answer to a question.
+
+    Example:
+        >>> answer = store.ask("Who taught Ada Marsh?")
+        >>> answer.sources[0].source
+        'teacher'
+    """
 
     question: str
     answered: bool
@@ -1285,7 +1317,14 @@ class ContextPart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
-    """Passages put together for a reader or a language model, within a budget."""
+    """Passages put together for a reader or a language model, within a budget.
+
+    Example:
+        >>> context = store.search("Who built the clock?", limit=1).context
+        >>> print(context.text)
+        [1] The clock
+        > Ada Marsh built the clock of the Ostrava tower in 1881.
+    """
 
     text: str
     citations: tuple[Citation, ...]
@@ -1404,7 +1443,13 @@ class MergeSuggestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entity:
-    """A node of the graph."""
+    """A node of the graph.
+
+    Example:
+        >>> ada = store.entities.get("Ada Marsh")
+        >>> ada.name, ada.entity_type, ada.documents
+        ('Ada Marsh', 'person', 2)
+    """
 
     id: int
     name: str
@@ -1422,7 +1467,14 @@ class Entity:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Relation:
-    """An edge of the graph; it held over one period and was known over another."""
+    """An edge of the graph; it held over one period and was known over another.
+
+    Example:
+        >>> ada, ivo = store.entities.get("Ada Marsh"), store.entities.get("Ivo Quill")
+        >>> relation = store.entities.add_relation(ada.id, ivo.id, "wrote_to")
+        >>> relation.relation_type, relation.weight
+        ('wrote_to', 1.0)
+    """
 
     id: int
     from_entity_id: int
@@ -1505,7 +1557,13 @@ class PassageRecords:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewEntity:
-    """An entity to be written by hand."""
+    """An entity to be written by hand.
+
+    Example:
+        >>> vera = clew.NewEntity(name="Vera Holt", entity_type="person")
+        >>> store.entities.memory.create([vera], [["repairs looms"]])[0].added
+        ('repairs looms',)
+    """
 
     name: str
     entity_type: str = "name"
@@ -1518,7 +1576,14 @@ class NewEntity:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewRelation:
-    """A relation between two entities, to be written by hand."""
+    """A relation between two entities, to be written by hand.
+
+    Example:
+        >>> ada, ivo = map(store.entities.get, ("Ada Marsh", "Ivo Quill"))
+        >>> wrote = clew.NewRelation(source_id=ada.id, target_id=ivo.id, relation_type="wrote_to")
+        >>> [is_new for _, is_new in store.entities.memory.add_relations([wrote])]
+        [True]
+    """
 
     source_id: int
     target_id: int
@@ -1597,7 +1662,13 @@ class Skipped:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexReport:
-    """What one run of `index` did."""
+    """What one run of `index` did.
+
+    Example:
+        >>> report = store.add_documents([clew.Document(source="loom", text="A red loom.")])
+        >>> report.added, report.changed, report.skipped
+        (1, 0, ())
+    """
 
     added: int = 0
     changed: int = 0

@@ -170,6 +170,24 @@ def test_a_relation_by_hand_is_told_to_who_asks_for_an_end_of_it(engine: clew.Cl
     assert "Petra Voss" not in filtered.context.text
 
 
+def test_entities_are_looked_up_at_once(engine: clew.Clew) -> None:
+    ((anna, _), (vell, _)) = engine.entities.memory.add_entities([ANNA, VELL])
+    known = engine.entities.known
+
+    by_name = known(["anna morn", "Vell", "Nobody", "Anna Morn"])
+    by_id = known([vell, anna, vell + anna])
+
+    assert {name: one.id for name, one in by_name.items()} == {
+        "anna morn": anna,
+        "Vell": vell,
+        "Anna Morn": anna,
+    }
+    assert {id_: one.name for id_, one in by_id.items()} == {vell: "Vell", anna: "Anna Morn"}
+    assert known([]) == {}
+    with pytest.raises(InputError, match="expected a list"):
+        known("Vell")
+
+
 def test_what_an_entity_is_said_to_be_changes_and_goes_with_it(engine: clew.Clew) -> None:
     memory = engine.entities.memory
     memory.add_entities([KEEPER])

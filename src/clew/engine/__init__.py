@@ -57,7 +57,12 @@ class Engine(Documents, Search, Ask):
 
     @property
     def namespaces(self) -> Namespaces[Self]:
-        """The namespaces at the same place."""
+        """The namespaces at the same place.
+
+        Example:
+            >>> list(store.namespaces)
+            ['default']
+        """
         return Namespaces(self.state, type(self))
 
     if not TYPE_CHECKING:  # a checker would take every name for one
@@ -80,5 +85,10 @@ class Engine(Documents, Search, Ask):
         self.close()
 
     def close(self) -> None:
-        """Let go of files; may be called twice."""
+        """Let go of files; may be called twice.
+
+        Example:
+            >>> notes = clew.open("notes.clew")
+            >>> notes.close()
+        """
         self.state.close()

@@ -88,6 +88,13 @@ class Documents:
         that is missing or empty tells nothing, drops nothing and is in `skipped`. `only` leaves all
         other files alone, `shard` (i, n) all but the i-th of n parts, which every worker cuts
         alike. Raises `InputError` for a path that does not exist, unless `prune`.
+
+        Example:
+            >>> from pathlib import Path
+            >>> _ = Path("loom.txt").write_text("The loom is red.")
+            >>> report = store.index("loom.txt")
+            >>> report.added
+            1
         """
         from clew.indexing.inputs import roots_of
 
@@ -119,7 +126,14 @@ class Documents:
         follow_links: bool = False,
         shard: tuple[int, int] | None = None,
     ) -> IndexPreview:
-        """What `index` would do; nothing is read or written."""
+        """What `index` would do; nothing is read or written.
+
+        Example:
+            >>> from pathlib import Path
+            >>> _ = Path("loom.txt").write_text("The loom is red.")
+            >>> len(store.preview("loom.txt").new)
+            1
+        """
         from clew.indexing.inputs import roots_of
 
         roots = roots_of(paths)
@@ -153,6 +167,12 @@ class Documents:
         """Index documents that the caller has made, in place of those with the same sources.
 
         Those that are unchanged are left alone. One may bring its `vector`, as in `add`.
+
+        Example:
+            >>> loom = clew.Document(source="loom", text="The loom is red.")
+            >>> oven = clew.Document(source="oven", text="The oven is old.")
+            >>> store.add_documents([loom, oven]).added
+            2
         """
         from clew.indexing.inputs import DocumentInput
 
@@ -176,6 +196,12 @@ class Documents:
         it has several; it lasts until the store is indexed again by another model. Raises
         `UnreadableError` for a text of white space alone, `InputError` for a vector of another
         length than the store's.
+
+        Example:
+            >>> store.add("The loom is red.", source="loom", metadata={"year": 1902})
+            '784a2ddf5d4d61b6'
+            >>> store.get("loom").metadata
+            {'year': 1902}
         """
         from clew.indexing.inputs import DocumentOverrides, TextInput, text_source
 
@@ -206,6 +232,11 @@ class Documents:
 
         Raises `NotFoundError` for an unknown id or source, and `InputError` for a document that was
         read from a file, which the next `index` would read again.
+
+        Example:
+            >>> _ = store.update("clock", metadata={"year": 1882, "place": "Ostrava"})
+            >>> store.get("clock").metadata
+            {'year': 1882, 'place': 'Ostrava'}
         """
         old = self.named(name)
         if old.read_from:
@@ -248,6 +279,11 @@ class Documents:
 
         What is stored from below the `roots` and gone is reported, or dropped to `prune`.
         A `worker`, from 1, saves beside others and settles what it saved; 0 settles all.
+
+        Example:
+            >>> from clew.indexing.inputs import TextInput
+            >>> store.add_inputs([TextInput(source="loom", text="The loom is red.")]).added
+            1
         """
         check_several(roots=roots)
         check_given(*(item.source for item in inputs))
@@ -305,7 +341,12 @@ class Documents:
         )
 
     def quota_reached(self, documents: int = 0) -> str | None:
-        """Why the namespace cannot have so many documents, or take anything in; None: it can."""
+        """Why the namespace cannot have so many documents, or take anything in; None: it can.
+
+        Example:
+            >>> store.quota_reached(documents=10) is None
+            True
+        """
         return self._quota().reached(documents)
 
     def _quota(self) -> Quota:
@@ -325,6 +366,12 @@ class Documents:
         By name, or all that meet filters (docs/filters.md): one of the two. All names are looked up
         first, as in `named`: where one is unknown, `NotFoundError` is raised and nothing is
         deleted.
+
+        Example:
+            >>> store.delete(["bakery"]), store.delete(where="year < 1900")
+            (1, 1)
+            >>> [document.source for document in store]
+            ['teacher']
         """
         check_several(names=names)
         if (names is None) != bool(where):
@@ -340,6 +387,10 @@ class Documents:
         """A document as in `named`, or by the only ending of a source that fits; for reading.
 
         Raises `NotFoundError` where none or more than one fits.
+
+        Example:
+            >>> store.get("clock").title
+            'The clock'
         """
         found = self._named(name) or [
             document
@@ -354,6 +405,10 @@ class Documents:
         """The document with this id, source or path: what deletes or changes one asks here.
 
         Raises `NotFoundError` where none or more than one has it, and names those that are near.
+
+        Example:
+            >>> store.named("clock").title
+            'The clock'
         """
         found = self._named(name)
         if len(found) == 1:
@@ -383,19 +438,41 @@ class Documents:
         return [repr(s) if titles[s] in s else f"{s!r} (titled {titles[s]!r})" for s in near]
 
     def versions(self, name: str) -> list[DocumentVersion]:
-        """The texts that a document has had, oldest first: digests, and when each was held."""
+        """The texts that a document has had, oldest first: digests, and when each was held.
+
+        Example:
+            >>> _ = store.add("Ivo Quill taught Ada Marsh.", source="teacher")
+            >>> [one.version for one in store.versions("teacher")]
+            [1, 2]
+        """
         return self._state.store.lineage(self.get(name).id)
 
     def sections(self, name: str) -> list[StoredSection]:
-        """A document's sections in order."""
+        """A document's sections in order.
+
+        Example:
+            >>> [section.text for section in store.sections("teacher")]
+            ['Ada Marsh was taught by Ivo Quill in Lund.']
+        """
         return self._state.store.document_sections(self.get(name).id)
 
     def chunks(self, name: str) -> list[StoredChunk]:
-        """A document's chunks in order."""
+        """A document's chunks in order.
+
+        Example:
+            >>> [chunk.text for chunk in store.chunks("teacher")]
+            ['Ada Marsh was taught by Ivo Quill in Lund.']
+        """
         return self._state.store.document_chunks(self.get(name).id)
 
     def earlier_text(self, name: str, version: int) -> str:
-        """The text of a version of a document; raises `NotFoundError` where it is not kept."""
+        """The text of a version of a document; raises `NotFoundError` where it is not kept.
+
+        Example:
+            >>> _ = store.add("Ivo Quill taught Ada Marsh.", source="teacher")
+            >>> store.earlier_text("teacher", 1)
+            'Ada Marsh was taught by Ivo Quill in Lund.'
+        """
         document = self.get(name)
         if version == document.version:
             return self.text(document.id)
@@ -412,6 +489,10 @@ class Documents:
         """A document's text, or a chunk's for `<document id>#<ordinal>`, as hits name it.
 
         `<document id>@<version>` is the text of an earlier version.
+
+        Example:
+            >>> store.text("teacher")
+            'Ada Marsh was taught by Ivo Quill in Lund.'
         """
         whole, _, version = name.partition("#")[0].rpartition("@")
         earlier = whole_number(version)
@@ -429,6 +510,11 @@ class Documents:
         """The embeddings of documents: of each (passages, dimension) float32, in order.
 
         Raises `NotFoundError` for an unknown name.
+
+        Example:
+            >>> (of_clock,) = store.vectors(["clock"])
+            >>> of_clock.shape
+            (1, 256)
         """
         ids = [self.named(name).id for name in names]
         store = self._state.store
@@ -437,11 +523,21 @@ class Documents:
         return [index.vectors(own) for own in passages]
 
     def unknown_fields(self, where: Where) -> Sequence[str]:
-        """A note for each field of a filter that no document has, with the nearest ones."""
+        """A note for each field of a filter that no document has, with the nearest ones.
+
+        Example:
+            >>> store.unknown_fields("yaer = 1881")
+            ["no document has the field 'yaer'; did you mean 'year'?"]
+        """
         return self._state.store.unknown_fields(read_where(where))
 
     def count(self, where: Where = ()) -> int:
-        """How many documents there are, or meet the filters."""
+        """How many documents there are, or meet the filters.
+
+        Example:
+            >>> store.count(), store.count("year >= 1880")
+            (3, 1)
+        """
         return len(self.list(where)) if where else self._state.store.count_documents()
 
     def __len__(self) -> int:
@@ -471,6 +567,12 @@ class Documents:
 
         A page has the first `limit` (at least 1) of those whose source comes after `after`. Raises
         `FilterError` for a filter that cannot be read; see docs/filters.md.
+
+        Example:
+            >>> [one.source for one in store.list("year >= 1880")]
+            ['clock']
+            >>> [one.source for one in store.list(limit=2)]
+            ['bakery', 'clock']
         """
         if limit is not None and limit < 1:
             raise InputError(f"limit {limit!r} cannot be; expected at least 1")

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -58,6 +58,9 @@ ENTITY_TYPE = r"[a-z][a-z0-9_]{0,59}"
 """How a type is written."""
 
 
+NameT = TypeVar("NameT", bound=str | int)
+
+
 class Entities:
     """The entities of a store, and the relations that are written by hand."""
 
@@ -72,15 +75,45 @@ class Entities:
             yield from (one for one in found if one.entity_type != TERM)
 
     def get(self, name: str | Entity) -> Entity:
-        """An entity by name, alias or id. Raises `NotFoundError` that names the nearest ones."""
+        """An entity by name, alias or id. Raises `NotFoundError` that names the nearest ones.
+
+        Example:
+            >>> store.entities.get("Ada Marsh").documents
+            2
+        """
         return self._state.entity_ranks.applied([self.resolve(name)])[0]
 
+    def known(self, names: Sequence[NameT]) -> dict[NameT, Entity]:
+        """The entities of these names, aliases or ids (numbers); what is unknown is left out.
+
+        Example:
+            >>> found = store.entities.known(["ada marsh", "Nobody"])
+            >>> {name: entity.name for name, entity in found.items()}
+            {'ada marsh': 'Ada Marsh'}
+        """
+        check_several(names=names)
+        keys = {name: entity_key(name) for name in names if isinstance(name, str)}
+        of_keys = self._state.store.resolve(list(keys.values()))
+        ids = {n: of_keys.get(keys[n], 0) if isinstance(n, str) else n for n in names}
+        entities = {one.id: one for one in self._state.store.entities(list(ids.values()))}
+        return {name: entities[id_] for name, id_ in ids.items() if id_ in entities}
+
     def find(self, text: str, limit: int = 10) -> list[Entity]:
-        """Entities whose name is, begins with or holds the text, best first."""
+        """Entities whose name is, begins with or holds the text, best first.
+
+        Example:
+            >>> [entity.name for entity in store.entities.find("ada")]
+            ['Ada Marsh']
+        """
         return self._state.entity_ranks.applied(self._state.store.find_entities(text, limit))
 
     def support(self, name: str | Entity) -> Support:
-        """What speaks for an entity: documents, names, a type, and what is stated of it."""
+        """What speaks for an entity: documents, names, a type, and what is stated of it.
+
+        Example:
+            >>> store.entities.support("Ada Marsh").documents
+            2
+        """
         entity, store = self.resolve(name), self._state.store
         return Support(
             documents=entity.documents,
@@ -90,13 +123,22 @@ class Entities:
         )
 
     def aliases(self, name: str | Entity) -> list[Alias]:
-        """The names of an entity, and why they are."""
+        """The names of an entity, and why they are.
+
+        Example:
+            >>> [alias.name for alias in store.entities.aliases("Ada Marsh")]
+            ['Ada Marsh']
+        """
         return self._state.store.aliases(entity_id=self.resolve(name).id)
 
     def resolve(self, name: str | Entity) -> Entity:
         """The same as `get`, without its importance, which may have to be computed.
 
         An entity stands for itself: its id may be the name of another.
+
+        Example:
+            >>> store.entities.resolve("ada marsh").name
+            'Ada Marsh'
         """
         if not isinstance(name, str):
             return name
@@ -114,6 +156,10 @@ class Entities:
 
         A name in other letters than it is written is not taken, nor one that is only guessed to be
         another's. Raises `NotFoundError` that names the nearest ones.
+
+        Example:
+            >>> store.entities.named("Ada Marsh").documents
+            2
         """
         if not isinstance(name, str):
             return name
@@ -134,6 +180,11 @@ class Entities:
         Such a document has the type as `entity_type` among its metadata, the entity's name as its
         title, and the entity's properties as further metadata: `start` and `last` where it holds
         for a time. Times are compared by their day in UTC; neither given: whenever it holds.
+
+        Example:
+            >>> _ = store.add("Ada.", title="Ada Marsh", metadata={"entity_type": "person"})
+            >>> [one.title for one in store.entities.described("person")]
+            ['Ada Marsh']
         """
         first, after = ("" if day is None else day.isoformat() for day in (since, until))
         return self._state.store.described(entity_type, first, after or "~")
@@ -142,6 +193,11 @@ class Entities:
         """The same as `resolve`; a name that one entity alone begins with is taken for it.
 
         The second is a note that says so, else empty. For looking; what writes wants whole names.
+
+        Example:
+            >>> entity, note = store.entities.match("Ada")
+            >>> entity.name, note
+            ('Ada Marsh', "'Ada' is taken for 'Ada Marsh'")
         """
         try:
             return self.resolve(name), ""
@@ -157,7 +213,12 @@ class Entities:
             return found[0], f"{name!r} is taken for {found[0].name!r}"
 
     def near(self, name: str) -> list[str]:
-        """Names that hold the name or one of its words, else those that are spelled most alike."""
+        """Names that hold the name or one of its words, else those that are spelled most alike.
+
+        Example:
+            >>> store.entities.near("Ada March")
+            ['Ada Marsh']
+        """
         store = self._state.store
         near = store.find_entities(name, 5) or [
             entity for word in name.split() for entity in store.find_entities(word, 5)
@@ -180,10 +241,15 @@ class Entities:
         since: Moment | None = None,
         until: Moment | None = None,
     ) -> tuple[list[EntityHit], tuple[str, ...]]:
-        """Entities that answer a question, best first, and notes; see `retrieval.entity_search`.
+        """Entities that answer a question, best first, and notes; see `search.entity_search`.
 
         Of some types and of a period, where these are given. Raises `InputError` for a depth
         outside 1 to 3 and for what names no time.
+
+        Example:
+            >>> hits, notes = store.entities.search("Who built the clock?", limit=3)
+            >>> [hit.entity.name for hit in hits]
+            ['Ada Marsh', 'Ostrava', 'Ivo Quill']
         """
         self._state.check_length("question", question)
         check_several(node_types=node_types)
@@ -222,6 +288,11 @@ class Entities:
 
         `relation_type` is a snake_case name, `weight` 0 to 1; `causes` is causal by itself. Raises
         `InputError` for values that cannot be, `NotFoundError` for an unknown entity.
+
+        Example:
+            >>> ada, ivo = map(store.entities.get, ("Ada Marsh", "Ivo Quill"))
+            >>> store.entities.add_relation(ada.id, ivo.id, "wrote_to").weight
+            1.0
         """
         from clew.indexing.manual_graph import CAUSAL
 
@@ -243,18 +314,39 @@ class Entities:
         What they had ended holds on again. Indexing a document again remembers it, as long as the
         document states them. Where no other text states a fact, later ones that do are retracted
         too. Unknown ids are left out.
+
+        Example:
+            >>> ada, ivo = map(store.entities.get, ("Ada Marsh", "Ivo Quill"))
+            >>> wrong = store.entities.add_relation(ada.id, ivo.id, "wrote_to")
+            >>> store.entities.retract([wrong.id])
+            1
         """
         check_several(relation_ids=relation_ids)
         with self._state.writing:
             return self._state.store.retract(relation_ids)
 
     def merge(self, source: str | Entity, target: str | Entity) -> None:
-        """Take the first entity for the second from now on; `split` parts names again."""
+        """Take the first entity for the second from now on; `split` parts names again.
+
+        Example:
+            >>> store.entities.merge("Lund", "Ostrava")
+            >>> store.entities.get("Lund").name
+            'Ostrava'
+        """
         with self._state.writing:
             self._state.store.merge(self.named(source).id, self.named(target).id, "merged by hand")
 
     def unmerge(self, known: Mapping[str, Any]) -> None:
-        """Take a merge back; `known` is what the store's `before_merge` told before it."""
+        """Take a merge back; `known` is what the store's `before_merge` told before it.
+
+        Example:
+            >>> lund, ostrava = store.entities.get("Lund"), store.entities.get("Ostrava")
+            >>> before = store.store.before_merge(lund.id, ostrava.id)
+            >>> store.entities.merge(lund, ostrava)
+            >>> store.entities.unmerge(before)
+            >>> store.entities.get("Lund").name
+            'Lund'
+        """
         with self._state.writing:
             self._state.store.unmerge(known)
 
@@ -263,6 +355,11 @@ class Entities:
 
         Those come first that a language model takes for one, and those last that it does not.
         `merge` makes them one, `refuse` keeps them apart; neither is suggested again.
+
+        Example:
+            >>> _ = store.add("Marsh, Ada moved to Prague. Ada Marsch moved.", source="move")
+            >>> [(pair.source, pair.target) for pair in store.entities.suggest()]
+            [('Ada', 'Ada Marsh')]
         """
         from clew.indexing.linking import suggest_merges
 
@@ -278,18 +375,34 @@ class Entities:
         return found[: max(0, limit)]
 
     def refuse(self, name: str | Entity, other: str | Entity) -> list[str]:
-        """Keep two entities apart from now on; the names that this is new of, for `allow`."""
+        """Keep two entities apart from now on; the names that this is new of, for `allow`.
+
+        Example:
+            >>> store.entities.refuse("Lund", "Ostrava")
+            ['lund', 'ostrava']
+        """
         with self._state.writing:
             return self._state.store.keep_apart(self.named(name).id, self.named(other).id)
 
     def allow(self, names: Sequence[str]) -> None:
-        """Let texts link names again that `refuse` gave back."""
+        """Let texts link names again that `refuse` gave back.
+
+        Example:
+            >>> names = store.entities.refuse("Lund", "Ostrava")
+            >>> store.entities.allow(names)
+        """
         check_several(names=names)
         with self._state.writing:
             self._state.store.forget_rules([entity_key(name) for name in names])
 
     def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
-        """Take names out of an entity, into one of their own."""
+        """Take names out of an entity, into one of their own.
+
+        Example:
+            >>> store.entities.merge("Lund", "Ostrava")
+            >>> store.entities.split("Ostrava", ["Lund"]).name
+            'Lund'
+        """
         check_several(alias_names=alias_names)
         for alias in alias_names:
             self._state.check_length("name", alias)
@@ -305,13 +418,25 @@ class Entities:
         return self._state.entity_ranks.applied(self._state.store.entities([made]))[0]
 
     def rename(self, name: str | Entity, new_name: str) -> None:
-        """Show an entity under another name; the old one still finds it."""
+        """Show an entity under another name; the old one still finds it.
+
+        Example:
+            >>> store.entities.rename("Lund", "Lund (Skåne)")
+            >>> store.entities.get("Lund").name
+            'Lund (Skåne)'
+        """
         self._state.check_length("name", new_name)
         with self._state.writing:
             self._state.store.rename(self.named(name).id, new_name)
 
     def retype(self, name: str | Entity, entity_type: str) -> None:
-        """Say what kind of thing an entity is; raises `InputError` for no word."""
+        """Say what kind of thing an entity is; raises `InputError` for no word.
+
+        Example:
+            >>> store.entities.retype("Ada Marsh", "clockmaker")
+            >>> store.entities.get("Ada Marsh").entity_type
+            'clockmaker'
+        """
         if not re.fullmatch(ENTITY_TYPE, entity_type):
             raise InputError(
                 f"entity_type cannot be {entity_type[:60]!r}; expected a word in small letters,"
@@ -322,7 +447,13 @@ class Entities:
 
     @cached_property
     def memory(self) -> ManualGraphWriter:
-        """Entities, observations and relations written by hand."""
+        """Entities, observations and relations written by hand.
+
+        Example:
+            >>> vera = clew.NewEntity(name="Vera Holt", entity_type="person")
+            >>> store.entities.memory.create([vera], [["repairs looms"]])[0].added
+            ('repairs looms',)
+        """
         from clew.indexing.manual_graph import ManualGraphWriter
 
         return ManualGraphWriter(self._state.store, self._state.bound_ingest, self._state.writing)
@@ -332,6 +463,13 @@ class Entities:
 
         Raises `UnreadableError` for a file that cannot be read, `InputError` for a database of
         another kind.
+
+        Example:
+            >>> from pathlib import Path
+            >>> line = '{"type": "entity", "name": "Vera", "entityType": "person"}'
+            >>> _ = Path("memory.jsonl").write_text(line)
+            >>> store.entities.import_memory("memory.jsonl").entities
+            1
         """
         from clew.indexing.manual_graph import import_memory_records
         from clew.indexing.reading.memory import read_memory
@@ -340,7 +478,13 @@ class Entities:
 
     @cached_property
     def agent_extractions(self) -> AgentExtraction:
-        """Entities and relations that an assistant finds by reading passages."""
+        """Entities and relations that an assistant finds by reading passages.
+
+        Example:
+            >>> passages = store.entities.agent_extractions
+            >>> type(passages).__name__
+            'AgentExtraction'
+        """
         from clew.indexing.validation import AgentExtraction
 
         return AgentExtraction(self._state.store, self._state.bound_ingest, self._state.writing)
@@ -356,6 +500,10 @@ class Entities:
 
         Without ids, the first `limit` entities of which no passage was read for relations with
         success. `proceed` is told documents done and in all, and may end it by False.
+
+        Example:
+            >>> store.entities.extract_relations(limit=2).added
+            0
         """
         from clew.indexing.pipeline import extract_relations_again
 
@@ -432,6 +580,10 @@ class Graph:
 
         Each fact stands once for each of its periods, with the number of statements that say it;
         `limit` counts statements.
+
+        Example:
+            >>> [(one.head, one.relation, one.tail) for one in store.graph.relations("Ada Marsh")]
+            [('Ada Marsh', 'taught_by', 'Ivo Quill')]
         """
         found = self._state.store.relations([self._entities.resolve(name).id], limit)
         return read_facts(self._state.store, found, self._state.now())
@@ -440,6 +592,10 @@ class Graph:
         """The relations that start or end at one of these entities, the heaviest first.
 
         Raises `NotFoundError` for a name that is unknown.
+
+        Example:
+            >>> [edge.relation_type for edge in store.graph.edges(["Ada Marsh"])]
+            ['taught_by']
         """
         check_several(names=names)
         ids = [self._entities.resolve(name).id for name in names]
@@ -450,6 +606,12 @@ class Graph:
 
         What texts state stays taken back where they are indexed again or another text states it,
         as long as a text that stated it is there. Raises `NotFoundError` for an unknown one.
+
+        Example:
+            >>> ada, ivo = map(store.entities.get, ("Ada Marsh", "Ivo Quill"))
+            >>> wrong = store.entities.add_relation(ada.id, ivo.id, "wrote_to")
+            >>> store.graph.delete_relation(wrong.id)
+            1
         """
         with self._state.writing:
             deleted = self._state.store.delete_fact(relation_id)
@@ -461,7 +623,15 @@ class Graph:
         return deleted
 
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
-        """Take back that what texts state was deleted or retracted; how many statements were."""
+        """Take back that what texts state was deleted or retracted; how many statements were.
+
+        Example:
+            >>> ada, ivo = map(store.entities.get, ("Ada Marsh", "Ivo Quill"))
+            >>> one = store.entities.add_relation(ada.id, ivo.id, "wrote_to")
+            >>> _ = store.entities.retract([one.id])
+            >>> store.graph.restore_relations([one.id])
+            1
+        """
         check_several(relation_ids=relation_ids)
         with self._state.writing:
             return self._state.store.restore_relations(relation_ids)
@@ -473,6 +643,11 @@ class Graph:
         (`restore_names` brings their names back). A dry run only says which, and why. What was
         stated by hand, and what documents are about, is never taken back. Indexing again remembers
         it. Raises `InputError` for a bound that cannot be.
+
+        Example:
+            >>> report = store.graph.prune(below=0.9)
+            >>> report.applied, [(one.relation.head, one.weight) for one in report.relations]
+            (False, [('Ada Marsh', 0.5)])
         """
         if not 0 < below <= 1:
             raise InputError(
@@ -499,12 +674,23 @@ class Graph:
         """Bring back the relations that were pruned; how many statements of texts were.
 
         What a person deleted or retracted stays so.
+
+        Example:
+            >>> _ = store.graph.prune(below=1, dry_run=False)
+            >>> store.graph.restore_pruned()
+            1
         """
         with self._state.writing:
             return self._state.store.restore_pruned()
 
     def pruned_names(self) -> list[str]:
-        """The names that were pruned, in order; `restore_names` brings them back."""
+        """The names that were pruned, in order; `restore_names` brings them back.
+
+        Example:
+            >>> _ = store.graph.prune(below=1, dry_run=False, entities=True)
+            >>> store.graph.pruned_names()
+            ['1881', 'Ada Marsh', 'Ivo Quill', 'Lund', 'Ostrava']
+        """
         return sorted(self._state.store.pruned_names().values())
 
     def restore_names(self, *names: str) -> int:
@@ -512,6 +698,11 @@ class Graph:
 
         What is indexed from then on has them, and after `maintenance.reindex` all that is stored.
         Raises `NotFoundError` where none was pruned.
+
+        Example:
+            >>> _ = store.graph.prune(below=1, dry_run=False, entities=True)
+            >>> store.graph.restore_names(*store.graph.pruned_names())
+            5
         """
         store = self._state.store
         known = store.pruned_names()
@@ -538,6 +729,11 @@ class Graph:
         With `weighted`, the strongest path alone, which may take more hops than the shortest. Each
         path is its ties: relations that are stated, in their own direction, or sentences that name
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
+
+        Example:
+            >>> paths, notes = store.graph.paths("Ostrava", "Ivo Quill")
+            >>> [(tie.head, tie.tail) for tie in paths[0]]
+            [('Ostrava', 'Ada Marsh'), ('Ada Marsh', 'Ivo Quill')]
         """
         from clew.graph.paths import all_paths, strongest_path
         from clew.search.around import (
@@ -571,7 +767,12 @@ class Graph:
         until: Moment | None = None,
         as_of: Moment | None = None,
     ) -> list[TimelineEntry]:
-        """What is known of an entity, in order of time; of a period, whatever overlaps it."""
+        """What is known of an entity, in order of time; of a period, whatever overlaps it.
+
+        Example:
+            >>> [(entry.period.text, entry.text) for entry in store.graph.timeline("Ostrava")]
+            [('1881', 'Ada Marsh built the clock of the Ostrava tower in 1881.')]
+        """
         from clew.search.periods import read_timeline
 
         now = self._state.now()
@@ -591,6 +792,10 @@ class Graph:
 
         With a query, those nearest to it in meaning first. Each says where its report's sentences
         come from. Raises `InputError` for a level that there is not.
+
+        Example:
+            >>> [community.title for community in store.graph.communities(level=0)]
+            ['Ivo Quill, Lund and The bakery', 'The clock']
         """
         from clew.search.reports import check_level, nearest_communities
 
@@ -608,7 +813,12 @@ class Graph:
         ]
 
     def topics(self, limit: int = 50) -> list[Topic]:
-        """Key phrases that several passages are on, those of most documents first."""
+        """Key phrases that several passages are on, those of most documents first.
+
+        Example:
+            >>> [topic.name for topic in store.graph.topics(limit=3)]
+            ['Ada Marsh', 'Ivo Quill', 'Lund']
+        """
         return self._state.communities.topics()[:limit]
 
     def importance(
@@ -618,6 +828,10 @@ class Graph:
 
         At most `limit` entities, of one type where it is given. Raises `NotFoundError` for a name
         that the store does not know.
+
+        Example:
+            >>> [one.entity.name for one in store.graph.importance(limit=2)]
+            ['Ada Marsh', 'Ivo Quill']
         """
         from clew.graph.statistics import most_important, ranked_entities
 
@@ -630,7 +844,12 @@ class Graph:
         return ranked_entities(store, graph, ids)
 
     def statistics(self, limit: int = 10) -> GraphOverview:
-        """The graph of entities in numbers, its hubs and bridges, at most `limit` of each kind."""
+        """The graph of entities in numbers, its hubs and bridges, at most `limit` of each kind.
+
+        Example:
+            >>> store.graph.statistics().hubs[0].entity.name
+            'Ada Marsh'
+        """
         from clew.graph.statistics import overview
 
         return overview(self._state.store, self._state.entity_graph, limit)
@@ -651,6 +870,11 @@ class Graph:
         takes at most `max_tokens`. Given ids, it is of those entities in place of the question's.
         Raises `InputError` for a limit below 2, for hops outside 1 to 3 and where neither is given,
         `NotFoundError` for an id that there is not.
+
+        Example:
+            >>> found = store.graph.subgraph("Who taught the builder of the clock?", limit=5)
+            >>> [entity.name for entity in found.graph.nodes[:3]]
+            ['The clock', 'Ostrava', 'Ada Marsh']
         """
         self._state.check_length("question", question)
         check_several(entity_ids=entity_ids)

@@ -44,22 +44,42 @@ class Maintenance:
         self._state = state
 
     def stats(self) -> dict[str, Any]:
-        """Counts of everything in the store, its embedder, its size on disk, its vector index."""
+        """Counts of everything in the store, its embedder, its size on disk, its vector index.
+
+        Example:
+            >>> stats = store.maintenance.stats()
+            >>> stats["documents"], stats["chunks"]
+            (3, 3)
+        """
         state = self._state
         return {**state.store.statistics(), "vectors": state.vector_index.state()}
 
     def language_model(self) -> dict[str, Any]:
-        """Requests to language models that the store keeps, in figures, by task too."""
+        """Requests to language models that the store keeps, in figures, by task too.
+
+        Example:
+            >>> store.maintenance.language_model()["requests"]
+            0
+        """
         return model_statistics(Replies(self._state.store.backend).entries())
 
     def language_model_failures(self) -> list[LoggedReply]:
-        """Requests to language models that failed, the latest first."""
+        """Requests to language models that failed, the latest first.
+
+        Example:
+            >>> store.maintenance.language_model_failures()
+            []
+        """
         return [e for e in Replies(self._state.store.backend).entries() if e.reason]
 
     def check(self, repair: bool = False, *, progress: Progress | None = None) -> CheckReport:
         """Verify every invariant of the store; with `repair`, mend what is derived.
 
         `progress` is called with each invariant, its number from 0, and how many there are.
+
+        Example:
+            >>> store.maintenance.check().problems
+            ()
         """
         return self._state.store.check(repair=repair, progress=progress)
 
@@ -69,17 +89,32 @@ class Maintenance:
         """The store as pieces of text: the graph as GraphML, or everything as JSON Lines.
 
         With `mentions`, GraphML has the terms of which nothing is stated, too.
+
+        Example:
+            >>> pieces = store.maintenance.export("graphml")
+            >>> "".join(pieces)[:38]
+            '<?xml version="1.0" encoding="UTF-8"?>'
         """
         from clew.graph.export import export
 
         return export(self._state.store, format, mentions=mentions)
 
     def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
-        """What was changed through tools, by whom: entries below the id `before`, newest first."""
+        """What was changed through tools, by whom: entries below the id `before`, newest first.
+
+        Example:
+            >>> store.maintenance.audit()
+            []
+        """
         return SqliteAudit(self._state.journal).entries(before=before, limit=limit)
 
     def outdated(self) -> list[str]:
-        """Sources of the documents that were made with other settings or another model, sorted."""
+        """Sources of the documents that were made with other settings or another model, sorted.
+
+        Example:
+            >>> store.maintenance.outdated()
+            []
+        """
         return Reindexing(self._state, _ignore).outdated()
 
     def reindex(self, *, progress: Progress | None = None) -> IndexReport:
@@ -91,6 +126,10 @@ class Maintenance:
 
         A store on a server is changed document by document, and raises `InputError` for another
         model.
+
+        Example:
+            >>> store.maintenance.reindex().changed
+            0
         """
         started = time.perf_counter()
         made = Reindexing(self._state, progress or _ignore).run()
@@ -107,6 +146,9 @@ class Maintenance:
         """Do a part of the work of `reindex`, which is still to be called: make some documents.
 
         Documents that were deleted need nothing.
+
+        Example:
+            >>> store.maintenance.reprocess(store.maintenance.outdated())
         """
         check_several(sources=sources)
         Reindexing(self._state, progress or _ignore).make(sources)
@@ -116,6 +158,10 @@ class Maintenance:
 
         `progress` is called with the pages written, then with the invariants checked. Raises
         `InputError` where there is such a file already, and for a store on a server.
+
+        Example:
+            >>> store.maintenance.backup("monday.db") > 0
+            True
         """
         from clew.stores.sqlite.backup import back_up
 
@@ -126,6 +172,13 @@ class Maintenance:
 
         Raises `StoreError` for a backup that is not sound, of another embedder or, with `own`, of
         another store; then nothing has changed. Raises `InputError` for a store on a server.
+
+        Example:
+            >>> _ = store.maintenance.backup("monday.db")
+            >>> _ = store.delete(["clock"])
+            >>> store.maintenance.restore("monday.db")
+            >>> "clock" in store
+            True
         """
         from clew.stores.sqlite.backup import restore
 
@@ -136,6 +189,10 @@ class Maintenance:
         """Write the store's file anew, without any trace of what was deleted.
 
         Raises `InputError` for a store on a server.
+
+        Example:
+            >>> _ = store.delete(["clock"])
+            >>> store.maintenance.vacuum()
         """
         store = self._file_store()
         store.backend.database.vacuum()
@@ -538,11 +595,22 @@ class Packs:
         self._state = state
 
     def enabled(self) -> list[str]:
-        """Names of those that are enabled, in the order in which they were."""
+        """Names of those that are enabled, in the order in which they were.
+
+        Example:
+            >>> store.packs.enable("papers")
+            >>> store.packs.enabled()
+            ['papers']
+        """
         return list(self._state.store.packs())
 
     def get(self, name: str) -> Pack:
-        """A pack by its name. Raises `NotFoundError`, `InputError`."""
+        """A pack by its name. Raises `NotFoundError`, `InputError`.
+
+        Example:
+            >>> store.packs.get("papers").name
+            'papers'
+        """
         from clew.packs import load
 
         return load(name, self._state.settings.packs.folders)
@@ -552,6 +620,11 @@ class Packs:
 
         What was indexed before is read again by the next run of `index`, and by `reindex`. Raises
         `NotFoundError`, `InputError` for a pack whose declaration cannot have an effect.
+
+        Example:
+            >>> store.packs.enable("papers")
+            >>> store.packs.enabled()
+            ['papers']
         """
         _check(self.get(name))
         names = self.enabled()
@@ -559,7 +632,14 @@ class Packs:
             self._set([*names, name])
 
     def disable(self, name: str) -> None:
-        """Take a pack back. Raises `NotFoundError` where it is not enabled."""
+        """Take a pack back. Raises `NotFoundError` where it is not enabled.
+
+        Example:
+            >>> store.packs.enable("papers")
+            >>> store.packs.disable("papers")
+            >>> store.packs.enabled()
+            []
+        """
         names = self.enabled()
         if name not in names:
             known = ", ".join(names) or "none"

@@ -49,6 +49,11 @@ class Namespaces(Generic[EngineT]):
         """Open a namespace, made where there is none; it shares the models of this one.
 
         Close it by itself, and before this one. Raises `InputError` for what is no name.
+
+        Example:
+            >>> with store.namespaces.open("anna") as anna:
+            ...     print(anna.count())
+            0
         """
         return self._engine(self._settings(name), **self._state.models)
 
@@ -56,6 +61,11 @@ class Namespaces(Generic[EngineT]):
         """Copy a namespace, with everything in it, to a new one.
 
         Raises `NotFoundError` where there is none, `InputError` where `to` holds something else.
+
+        Example:
+            >>> _ = store.namespaces.copy("default", "copy")
+            >>> list(store.namespaces)
+            ['copy', 'default']
         """
         return copy(self._existing(name), self._settings(to), progress=progress)
 
@@ -64,6 +74,12 @@ class Namespaces(Generic[EngineT]):
 
         Raises `NotFoundError` where there is none, `InputError` for the one that is open here and
         for a name that is taken.
+
+        Example:
+            >>> store.namespaces.open("anna").close()
+            >>> store.namespaces.rename("anna", "anne")
+            >>> list(store.namespaces)
+            ['anne', 'default']
         """
         source = self._closed(name)
         if to in self:
@@ -76,6 +92,12 @@ class Namespaces(Generic[EngineT]):
         """Delete a namespace with everything in it, for good.
 
         Raises `NotFoundError` where there is none, `InputError` for the one that is open here.
+
+        Example:
+            >>> store.namespaces.open("anna").close()
+            >>> store.namespaces.delete("anna")
+            >>> list(store.namespaces)
+            ['default']
         """
         settings = self._closed(name)
         if settings.vectors != "store":  # where its vectors are, too

@@ -147,6 +147,11 @@ class Search:
         Raises `NotFoundError` for a namespace that there is not, `InputError` for an unknown
         strategy, for what names no time, for values that cannot be, and for a question longer than
         the setting `limits.question_characters`.
+
+        Example:
+            >>> result = store.search("Who taught the builder of the Ostrava clock?", limit=2)
+            >>> [(hit.chunk.source, [step.entity for step in hit.path]) for hit in result.hits]
+            [('teacher', ['The clock', 'Ada Marsh']), ('clock', ['The clock'])]
         """
         self._state.check_length("question", question)
         brought = None if vector is None else self._state.unit(vector)
@@ -336,6 +341,10 @@ class Ask:
         what the strategy made of it, such as reports; where nothing is likely to answer, none, and
         the sources are the nearest passages.
         Raises what `search` raises, and `InputError` for a mode or steps that cannot be.
+
+        Example:
+            >>> print(store.ask("Who taught Ada Marsh?").text)
+            “Ada Marsh was taught by Ivo Quill in Lund.” [1]
         """
         from clew.search.answer.quoted import quoted_answer, with_stated
 
@@ -367,6 +376,11 @@ class Ask:
                 for piece in pieces:
                     print(piece, end="")
             print(answer().sources)
+
+        Example:
+            >>> with store.streamed("Who taught Ada Marsh?") as (pieces, answer):
+            ...     print("".join(pieces))
+            “Ada Marsh was taught by Ivo Quill in Lund.” [1]
         """
         told: SimpleQueue[str | None] = SimpleQueue()
 
@@ -392,6 +406,9 @@ class Ask:
         """Have a local model loaded in the background while passages are found, `limit` at most.
 
         `search.limit` of them without it. Where that fails, the answer says so.
+
+        Example:
+            >>> store.warm()  # nothing without a language model
         """
         settings, model = self._state.settings, self._state.language_model
         if model is not None:
@@ -410,6 +427,12 @@ class Ask:
 
         The model is not asked. Judged by its replies so far, as `enrich` is. Raises
         `SettingsError` without a model, and what `ask` raises.
+
+        Example:
+            >>> store.estimate("Who taught Ada Marsh?")
+            Traceback (most recent call last):
+                ...
+            clew.errors.SettingsError: no language model is configured, ...
         """
         model = self._state.language_model
         if model is None:

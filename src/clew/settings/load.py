@@ -46,7 +46,12 @@ if TYPE_CHECKING:
 
 
 class Settings(StorePlace, SettingsGroup):
-    """All settings of one engine. Equal settings compare equal; the value is frozen."""
+    """All settings of one engine. Equal settings compare equal; the value is frozen.
+
+    Example:
+        >>> store.settings.search.limit
+        10
+    """
 
     store: Annotated[Path | str, BeforeValidator(store_place)] = Field(
         default=Path(".clew"),
@@ -100,6 +105,11 @@ def load_settings(**given: object) -> Settings:
     """Settings from arguments (None means not given), environment, file and defaults.
 
     Raises `SettingsError` naming each setting that cannot be, and why.
+
+    Example:
+        >>> settings = clew.load_settings(store="notes.clew", search={"limit": 3})
+        >>> settings.search.limit
+        3
     """
     arguments = {name: value for name, value in given.items() if value is not None}
     try:

@@ -19,7 +19,7 @@ import clew
 from clew.cli import foreign
 from clew.cli.common import INCOMPLETE, Common
 from clew.cli.output import write_json, write_line
-from clew.derived_files import is_private
+from clew.derived_files import folder_size, is_private
 from clew.errors import EXTRAS, ClewError, has_extra, redacted
 from clew.models.locate import BUNDLED_MODEL, locate_model
 from clew.settings import Settings, load_settings
@@ -85,7 +85,7 @@ def _model(settings: Settings) -> Finding:
         return Finding("good", "model", f"{model}, of a server or the hub: not looked for")
     try:
         files = locate_model(model)
-        size = f"{files.weights.stat().st_size / 1e6:,.0f} MB"
+        size = f"{folder_size(files.folder) / 1e6:,.0f} MB"
     except (ClewError, OSError) as error:
         return Finding("wrong", "model", str(error), "pip install --force-reinstall clew-models")
     return Finding("good", "model", f"{files.name}, {size} in {files.folder}")

@@ -108,7 +108,12 @@ class ReadResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RawFile:
-    """The bytes of one file, and what a reader needs to know about it."""
+    """The bytes of one file, and what a reader needs to know about it.
+
+    Example:
+        >>> def read_recipe(raw: clew.RawFile) -> clew.Document:
+        ...     return clew.Document(source=raw.source, text=raw.data.decode())
+    """
 
     source: str
     """Identity of the document that it holds, and what errors name."""

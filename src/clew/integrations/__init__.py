@@ -1,0 +1,1 @@
+"""Adapters to frameworks, each an extra, over the public API alone."""
