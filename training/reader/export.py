@@ -30,7 +30,7 @@ from training.reader.examples import read
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from clew.models.tokens import Tokenizer
+    from clew.models.wordpiece import Tokenizer
     from training.reader.network import Reader
 
 _NAMES = {
@@ -52,7 +52,7 @@ def main() -> None:
     """Read a checkpoint, write the graph."""
     import torch
 
-    from clew.models.tokens import load_tokenizer
+    from clew.models.wordpiece import load_tokenizer
     from training.reader.network import Reader
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])

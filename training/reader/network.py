@@ -13,7 +13,7 @@ from transformers import BertModel
 
 from clew.models.reader import Tokens
 from clew.models.reader import encode as encode_whole
-from clew.models.tokens import Tokenizer
+from clew.models.wordpiece import Tokenizer
 from clew.types import Unread
 from training.reader.examples import Passage
 

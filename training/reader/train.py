@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, distributed, multiprocessing
 from torch.nn import functional
 
-from clew.models.tokens import Tokenizer, load_tokenizer
+from clew.models.wordpiece import Tokenizer, load_tokenizer
 from training.reader import notes, worlds
 from training.reader.examples import Group, Rounds, read
 from training.reader.export import written

@@ -23,7 +23,7 @@ from benchmarks import everyday
 from benchmarks.real.extracted import documents_of, steps_of
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.models.tagger import Tokens, Window, encode, windows
-from clew.models.tokens import Tokenizer
+from clew.models.wordpiece import Tokenizer
 from clew.ports import EITHER_WAY, KINDS, RELATIONS
 from clew.text import entity_key
 from clew.types import CharRange, Chunk, Document, Extraction

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch import distributed, multiprocessing
 
-from clew.models.tokens import load_tokenizer
+from clew.models.wordpiece import load_tokenizer
 from training.reader.examples import share_of
 from training.tagger.examples import Example, read_examples
 from training.tagger.export import written

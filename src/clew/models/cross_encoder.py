@@ -18,7 +18,7 @@ from clew.models.onnx import (
     padded,
     read_cross_encoder_config,
 )
-from clew.models.tokens import LibraryTokenizer
+from clew.models.wordpiece import LibraryTokenizer
 from clew.text import encodable
 
 if TYPE_CHECKING:
@@ -79,8 +79,9 @@ class OnnxCrossEncoder(OnnxModel):
         half = self.located[1].max_tokens // 2
         if len(read.ids) > half:
             question = question[: read.offsets[half - 1][1]]
-        asked = encodable(question)
-        return self._of_pairs.encode_batch([(asked, encodable(text)) for text in texts])
+        return self._of_pairs.encode_batch(
+            [(encodable(question), encodable(text)) for text in texts]
+        )
 
     @cached_property
     def _of_pairs(self) -> Tokenizer:

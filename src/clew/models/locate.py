@@ -6,12 +6,9 @@ import hashlib
 import importlib.util
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from clew.errors import ModelError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 _BUNDLED_MODULE = "clew_models"
@@ -126,7 +123,7 @@ def locate_model(model: str, cache: Path | None = None, kind: ModelKind = EMBEDD
         package = Path(spec.submodule_search_locations[0])
         # Beside the folder, since the models have files in common.
         tokenizer, graph = package / _TOKENIZER, package / f"{place}.onnx"
-        return _files(name, package / place, kind, tokenizer, [graph])
+        return _files(name, package / place, kind, tokenizer, (graph,))
     # A hub name is `model` or `owner/model`; all else can only be meant as a path.
     if model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1:
         raise _not_found(model, tried, kind)
@@ -149,7 +146,7 @@ def _files(
     folder: Path,
     kind: ModelKind,
     tokenizer: str | Path = _TOKENIZER,
-    graphs: Sequence[str | Path] = _WEIGHTS,
+    graphs: tuple[str | Path, ...] = _WEIGHTS,
 ) -> ModelFiles:
     """Paths are seen from the folder. Raises `ModelError` naming each file that is missing."""
     weights = next((folder / path for path in graphs if (folder / path).is_file()), None)

@@ -21,14 +21,14 @@ import numpy as np
 from clew.derived_files import make_file, make_folder
 from clew.errors import ModelError
 from clew.models.locate import EMBEDDING, ModelFiles, ModelKind, locate_model
-from clew.models.tokens import load_tokenizer
+from clew.models.wordpiece import load_tokenizer
 from clew.request_end import go_on
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
-    from clew.models.tokens import Tokenizer
+    from clew.models.wordpiece import Tokenizer
     from clew.ports import Embedder
     from clew.settings import EmbedSettings
     from clew.types import Vector, Vectors

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.locate import ModelFiles
-    from clew.models.tokens import Tokenizer
+    from clew.models.wordpiece import Tokenizer
 
 QUESTION, THREAD, TITLE, WHOLE = 40, 56, 24, 256
 """Tokens of the question, the thread, the title and of all with the passage, at most."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.models.locate import ModelFiles
-    from clew.models.tokens import Tokenizer
+    from clew.models.wordpiece import Tokenizer
     from clew.types import CharRange
 
     Values = NDArray[np.float32]

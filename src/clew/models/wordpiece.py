@@ -1,28 +1,36 @@
-"""BERT's uncased WordPiece in Python, which the bundled models read: equal to that of `tokenizers`.
+"""Tokenizers: what a model's `tokenizer.json` makes of a text.
 
-Words recur, and what becomes of one is remembered. What counts as a mark, and what is left out,
-follows the Unicode that `tokenizers` has, which is older than Python's.
+The bundled models read BERT's uncased WordPiece, which is here in Python, equal to that of the
+package `tokenizers`: words recur, and what becomes of one is remembered. What counts as a mark, and
+what is left out, follows the Unicode of `tokenizers`, which is older than Python's. Only of marks in
+a row whose order Unicode would change, and which are no accents, it moves the places; here they
+stay.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from itertools import chain, islice
+from functools import lru_cache
 from string import punctuation
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from unicodedata import normalize
 
+from clew.errors import ModelError, extra_for
 from clew.text import cached, encodable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import tokenizers
 
     from clew.types import CharRange
 
-    Pieces: TypeAlias = tuple[tuple[int, ...], tuple[CharRange, ...]]
-
 _KNOWN = 32
 """Megabytes of words that are remembered."""
+_AT_ONCE = 256
+"""Texts that `tokenizers` encodes: an encoding is some fifty times as large as its ids."""
 _UNCASED = {
     "type": "BertNormalizer",
     "clean_text": True,
@@ -40,31 +48,70 @@ class Encoded(NamedTuple):
     """Characters of the text by token."""
 
 
-def is_uncased(file: Any) -> bool:  # noqa: ANN401 - whatever a file holds
+class Tokenizer(Protocol):
+    """Threads may share one. Lone surrogates are read as `?`."""
+
+    def encode(self, text: str) -> Encoded:
+        """Return the tokens of the whole text, without special ones around it."""
+        ...
+
+    def count(self, text: str) -> int:
+        """Return how many `encode` would give."""
+        ...
+
+    def inputs(self, texts: Sequence[str], most: int) -> list[list[int]]:
+        """Return what a model reads of each text: cut, with the special tokens around it."""
+        ...
+
+    def token_id(self, token: str) -> int:
+        """Return the id of a token by its name; 0 where there is none."""
+        ...
+
+
+@lru_cache(maxsize=4)
+def load_tokenizer(path: Path) -> Tokenizer:
+    """Return a tokenizer that neither cuts nor pads by itself, whatever its file says.
+
+    Models of the same file share one, as the bundled ones do.
+
+    Raises:
+        ModelError: The file is no tokenizer.
+        MissingExtraError: It is none that Clew reads itself, and `tokenizers` is not installed.
+    """
+    try:
+        file = json.loads(path.read_text("utf-8"))
+        return WordPiece(file) if is_uncased(file) else LibraryTokenizer(path)
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise ModelError(
+            f"cannot read the tokenizer {str(path)!r}: {error}. Fetch or install the model again"
+        ) from error
+
+
+def is_uncased(file: Mapping[str, Any]) -> bool:
     """Whether a `tokenizer.json` is one that `WordPiece` reads."""
-    if not isinstance(file, dict):
-        return False
-    parts = ("model", "normalizer", "pre_tokenizer", "post_processor")
-    model, normal, before, behind = (file.get(name) or {} for name in parts)
+    model, normal, before, behind = (
+        file.get(name) or {} for name in ("model", "normalizer", "pre_tokenizer", "post_processor")
+    )
     return (
         (model.get("type"), before.get("type")) == ("WordPiece", "BertPreTokenizer")
         and behind.get("type") == "TemplateProcessing"
+        and [*map(list, behind["single"])] == [["SpecialToken"], ["Sequence"], ["SpecialToken"]]
         and normal.items() >= _UNCASED.items()
         and normal.get("strip_accents") is not False
         and all(
             one.items() >= _AS_WRITTEN.items()
             and one["content"][0] in punctuation
-            and not _SPACE.search(one["content"])
+            and one["content"].split() == [one["content"]]
             for one in file["added_tokens"]
         )
     )
 
 
 class WordPiece:
-    """Implements `clew.models.tokens.Tokenizer` for a `tokenizer.json` that `is_uncased`."""
+    """Implements `Tokenizer` for a `tokenizer.json` that `is_uncased`."""
 
     def __init__(self, file: Mapping[str, Any]) -> None:
-        model = file["model"]
+        model, around = file["model"], file["post_processor"]
         self._ids: dict[str, int] = model["vocab"]
         self._unknown = self._ids[model["unk_token"]]
         self._inside: str = model["continuing_subword_prefix"]
@@ -75,22 +122,20 @@ class WordPiece:
         special = map(re.escape, sorted(self._special, key=len, reverse=True))
         self._parts = re.compile("|".join([*special, _PARTS]))
         self._known = cached(_KNOWN)(self._pieces)
-        around = file["post_processor"]
-        told = [one.get("SpecialToken", {}).get("id") for one in around["single"]]
-        ids = [around["special_tokens"][name]["ids"] if name else [] for name in told]
-        text = told.index(None)
-        self._before = list(chain.from_iterable(ids[:text]))
-        self._behind = list(chain.from_iterable(ids[text:]))
+        self._before, self._behind = (
+            around["special_tokens"][around["single"][place]["SpecialToken"]["id"]]["ids"]
+            for place in (0, -1)
+        )
 
     def encode(self, text: str) -> Encoded:
         """See `Tokenizer`."""
-        found = Encoded([], [])
-        for part in self._parts.finditer(encodable(text)):
-            ids, offsets = self._known(part[0])
-            begin = part.start()
-            found.ids.extend(ids)
-            found.offsets.extend([(begin + start, begin + end) for start, end in offsets])
-        return found
+        known = [
+            (part.start(), *self._known(part[0])) for part in self._parts.finditer(encodable(text))
+        ]
+        return Encoded(
+            [token for _, ids, _ in known for token in ids],
+            [(at + start, at + end) for at, _, places in known for start, end in places],
+        )
 
     def count(self, text: str) -> int:
         """See `Tokenizer`."""
@@ -99,17 +144,13 @@ class WordPiece:
     def inputs(self, texts: Sequence[str], most: int) -> list[list[int]]:
         """See `Tokenizer`."""
         room = most - len(self._before) - len(self._behind)
-        return [[*self._before, *islice(self._all(text), room), *self._behind] for text in texts]
-
-    def _all(self, text: str) -> Iterator[int]:
-        parts = self._parts.finditer(encodable(text))
-        return chain.from_iterable(self._known(part[0])[0] for part in parts)
+        return [[*self._before, *self.encode(text).ids[:room], *self._behind] for text in texts]
 
     def token_id(self, token: str) -> int:
         """See `Tokenizer`."""
         return self._special.get(token) or self._ids.get(token, 0)
 
-    def _pieces(self, part: str) -> Pieces:
+    def _pieces(self, part: str) -> tuple[tuple[int, ...], tuple[CharRange, ...]]:
         """The tokens of what `_PARTS` finds, and their characters."""
         if part in self._special:
             return (self._special[part],), ((0, len(part)),)
@@ -128,18 +169,52 @@ class WordPiece:
     def _longest_first(self, word: str, at: int) -> list[tuple[int, int, int]]:
         """Tokens of a word with their places, of which the first is `at`."""
         found: list[tuple[int, int, int]] = []
-        whole = [(self._unknown, at, at + len(word))]
         start, inside = 0, ""
-        while start < len(word) <= self._most:
-            for end in range(min(len(word), start + self._longest), start, -1):
-                token = self._ids.get(inside + word[start:end])
-                if token is not None:
-                    break
-            else:
-                return whole
-            found.append((token, at + start, at + end))
+        while start < len(word):
+            ends = range(min(len(word), start + self._longest), start, -1)
+            end = next((one for one in ends if inside + word[start:one] in self._ids), 0)
+            if not end or len(word) > self._most:
+                return [(self._unknown, at, at + len(word))]
+            found.append((self._ids[inside + word[start:end]], at + start, at + end))
             start, inside = end, self._inside
-        return found or whole
+        return found
+
+
+class LibraryTokenizer:
+    """Implements `Tokenizer` by the package `tokenizers`, which reads any file.
+
+    Raises `MissingExtraError` where that is not installed, and `ValueError` for a damaged file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with extra_for(f"the tokenizer {str(path)!r}"):
+            from tokenizers import Tokenizer
+        self.own: tokenizers.Tokenizer = Tokenizer.from_buffer(path.read_bytes())
+        self.own.no_truncation()
+        self.own.no_padding()
+
+    def encode(self, text: str) -> Encoded:
+        """See `Tokenizer`."""
+        found = self.own.encode(encodable(text), add_special_tokens=False)
+        return Encoded(found.ids, found.offsets)
+
+    def count(self, text: str) -> int:
+        """See `Tokenizer`."""
+        return len(self.own.encode_batch_fast([encodable(text)], add_special_tokens=False)[0])
+
+    def inputs(self, texts: Sequence[str], most: int) -> list[list[int]]:
+        """See `Tokenizer`."""
+        found: list[list[int]] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            given = [encodable(text) for text in texts[start : start + _AT_ONCE]]
+            for encoding in self.own.encode_batch_fast(given, add_special_tokens=False):
+                encoding.truncate(most - self.own.num_special_tokens_to_add(False))
+                found.append(self.own.post_process(encoding).ids)
+        return found
+
+    def token_id(self, token: str) -> int:
+        """See `Tokenizer`."""
+        return self.own.token_to_id(token) or 0
 
 
 _ASCII_MARKS = r"!-/:-@\[-`{-~"
@@ -149,14 +224,14 @@ _IDEOGRAPHS = (
 )
 """As BERT has them: each is a word of its own."""
 _SPACES = "\t\n\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_SPACE = re.compile(f"[{_SPACES}]")
 _PARTS = (
     # ASCII words that nothing else touches, each mark and ideograph, then whatever holds together.
     f"[A-Za-z0-9]++(?![^\t\n\r -~])|[{_ASCII_MARKS}]|[{_IDEOGRAPHS}]"
     f"|[^{_ASCII_MARKS}{_IDEOGRAPHS}{_SPACES}]+"
 )
 """What tokens are read of by itself: nothing of one depends on another."""
-_LEFT_OUT = (
+_GONE = re.compile(
+    "["
     "\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\xad\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf"
     "\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0600-\u0605\u0610-\u061a\u061c\u064b-\u065f\u0670"
     "\u06d6-\u06dd\u06df-\u06e4\u06e7-\u06e8\u06ea-\u06ed\u070f\u0711\u0730-\u074a\u07a6-\u07b0"
@@ -199,6 +274,7 @@ _LEFT_OUT = (
     "\U0001d242-\U0001d244\U0001da00-\U0001da36\U0001da3b-\U0001da6c\U0001da75\U0001da84"
     "\U0001da9b-\U0001da9f\U0001daa1-\U0001daaf\U0001e8d0-\U0001e8d6\U000e0001"
     "\U000e0020-\U000e007f\U000e0100-\U000e01ef\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+    "]"
 )
 """Control and format characters, those of private use, and accents: BERT leaves them out."""
 _ALL_MARKS = (
@@ -226,5 +302,4 @@ _ALL_MARKS = (
     "\U0001bc9f\U0001da87-\U0001da8b"
 )
 """Each is a word of its own."""
-_GONE = re.compile(f"[{_LEFT_OUT}]")
 _WORD = re.compile(f"[{_ALL_MARKS}]|[^{_ALL_MARKS}]+")
