@@ -2,9 +2,8 @@
 
 The bundled models read BERT's uncased WordPiece, which is here in Python, equal to that of the
 package `tokenizers`: words recur, and what becomes of one is remembered. What counts as a mark, and
-what is left out, follows the Unicode of `tokenizers`, which is older than Python's. Only of marks in
-a row whose order Unicode would change, and which are no accents, it moves the places; here they
-stay.
+what is left out, follows the Unicode of `tokenizers`, which is older than Python's. The places of
+some differ: of marks in a row whose order Unicode would change, and which are no accents.
 """
 
 from __future__ import annotations
