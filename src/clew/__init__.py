@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, Unpack
 
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         SearchResult,
     )
 
+Given = ParamSpec("Given")
 __version__ = "0.1.0"
 
 __all__ = [
@@ -151,6 +152,17 @@ def open(
     return opened
 
 
+def _to_be_awaited(
+    make: Callable[Given, Clew],
+) -> Callable[
+    [Callable[..., AbstractAsyncContextManager[AsyncClew]]],
+    Callable[Given, AbstractAsyncContextManager[AsyncClew]],
+]:
+    """Give a function the parameters of another one, as far as type checkers see."""
+    return lambda function: function
+
+
+@_to_be_awaited(open)
 def aopen(
     *args: Any,  # noqa: ANN401 - those of `open`
     **options: Any,  # noqa: ANN401 - those of `open`

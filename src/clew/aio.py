@@ -9,15 +9,16 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Unpack
 
 import anyio
 from anyio import from_thread, to_thread
 
 from clew.library import Clew
-from clew.request_end import request
+from clew.request_end import RequestEndedError, request
 
 if TYPE_CHECKING:
+    from clew.engine.search import AskOptions
     from clew.types import Answer
 
 Given = ParamSpec("Given")
@@ -69,6 +70,7 @@ class AsyncClew:
     get = awaited(Clew.get)
     text = awaited(Clew.text)
     vectors = awaited(Clew.vectors)
+    contains = awaited(Clew.__contains__)
     list = awaited(Clew.list)
     count = awaited(Clew.count)
     search = awaited(Clew.search)
@@ -76,7 +78,7 @@ class AsyncClew:
     async def ask(
         self,
         question: str,
-        **options: Any,  # noqa: ANN401 - those of `Clew.ask`
+        **options: Unpack[AskOptions],
     ) -> Answer:
         """The answer in statements; see `Clew.ask`."""
         return await in_thread(partial(self.clew.ask, question, **options))
@@ -85,7 +87,7 @@ class AsyncClew:
     async def streamed(
         self,
         question: str,
-        **options: Any,  # noqa: ANN401 - those of `ask`
+        **options: Unpack[AskOptions],
     ) -> AsyncIterator[tuple[AsyncIterator[str], Callable[[], Answer]]]:
         """Ask, and go through the answer while it is written; the options are those of `ask`.
 
@@ -99,17 +101,23 @@ class AsyncClew:
         send, receive = anyio.create_memory_object_stream[str](math.inf)
         made: list[Answer] = []
 
+        def answer() -> Answer:
+            if not made:
+                raise RequestEndedError("the answer is not whole: go through its pieces first")
+            return made[0]
+
         async def work() -> None:
             def tell(piece: str) -> None:
                 from_thread.run_sync(send.send_nowait, piece)
 
             async with send:
-                made.append(await self.ask(question, tell=tell, **options))
+                ask = partial(self.clew.ask, question, tell=tell, **options)
+                made.append(await in_thread(ask))
 
         try:
             async with anyio.create_task_group() as tasks, receive:
                 tasks.start_soon(work)
-                yield receive, lambda: made[0]
+                yield receive, answer
                 # Who goes through a part of it waits for no more.
                 tasks.cancel_scope.cancel()
         except ExceptionGroup as errors:

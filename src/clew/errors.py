@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
@@ -317,6 +317,13 @@ class MissingExtraError(ClewError):
         )
         self.feature = feature
         self.extra = extra
+
+
+def check_options(given: Mapping[str, object], known: type) -> None:
+    """Raise `InputError` for an option that a TypedDict does not have."""
+    names = known.__required_keys__ | known.__optional_keys__  # type: ignore[attr-defined]
+    for name in given.keys() - names:
+        raise InputError(f"there is no option {name!r}; expected one of {', '.join(sorted(names))}")
 
 
 def check_several(**given: object) -> None:

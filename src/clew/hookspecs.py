@@ -11,16 +11,19 @@ when the thing is asked for, so that a start loads no more than it needs.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules, resolve_name
+from types import ModuleType
 from typing import Any, Literal, Protocol, TypeAlias
 
 import pluggy
 
+from clew.errors import InputError
 from clew.types import Chunk, Document, Extraction, Structure
 
 GROUP = "clew.plugins"
@@ -298,15 +301,16 @@ _brought: dict[str, object] = {}
 def register(*given: object) -> None:
     """Add plugins that a program made to those of this process.
 
-    Each is a module or object with functions or methods under `hookimpl`; another one of the same
-    class is put in its place. Raises `InputError` for what has no hook, or one that there is not.
+    Each is a module or object with functions or methods under `hookimpl`; those that are there
+    already stay, and one of the same class, given before, is replaced. Raises `InputError`, and
+    adds none, for what has no hook, an unknown one, or one that fails.
     """
-    from clew.errors import InputError
-
-    for one in given:
+    names: Counter[str] = Counter()
+    found = {}
+    manager = plugins()
+    for one in map(there, given):
         kind = type(one)
         name = getattr(one, "__name__", f"{kind.__module__}.{kind.__qualname__}")
-        manager = plugins()
         hooks = [each for each in dir(one) if manager.parse_hookimpl_opts(one, each) is not None]
         known = [each for each in dir(Hooks) if not each.startswith("_")]
         unknown = sorted(set(hooks) - set(known))
@@ -316,7 +320,12 @@ def register(*given: object) -> None:
                 f"the plugin {name!r} has {has}; expected functions or methods under"
                 f" clew.hookimpl: {', '.join(known)}"
             )
-        full = f"{name}@{getattr(one, '__version__', '0')}"
+        for hook in hooks:
+            _check_hook(name, hook, getattr(one, hook))
+        names[name] += 1
+        number = f"#{names[name]}" if names[name] > 1 else ""
+        found[f"{name}{number}@{getattr(one, '__version__', '0')}"] = one
+    for full, one in found.items():
         if manager.get_plugin(full) is not one:
             if full in _brought:
                 manager.unregister(name=full)
@@ -326,9 +335,28 @@ def register(*given: object) -> None:
             listed.cache_clear()
 
 
+def _check_hook(plugin: str, hook: str, give: Callable[[], object]) -> None:
+    """Raise `InputError` where a hook fails, or gives something else than it should."""
+    try:
+        made = give()
+    except Exception as error:
+        raise InputError(
+            f"the hook {hook!r} of the plugin {plugin!r} fails ({type(error).__name__}: {error});"
+            " it is asked without arguments"
+        ) from error
+    kind: type = (
+        Mapping if "Mapping[" in getattr(Hooks, hook).__annotations__["return"] else Sequence
+    )
+    if isinstance(made, str) or not isinstance(made, kind):
+        raise InputError(
+            f"the hook {hook!r} of the plugin {plugin!r} gave {made!r:.60}; expected a"
+            f" {kind.__name__.lower()}, as clew.hookspecs.Hooks says"
+        )
+
+
 def brought() -> list[object]:
-    """The plugins that this process was given, for those that work for it."""
-    return list(_brought.values())
+    """The plugins that this process was given, for those that work for it: modules by place."""
+    return [f"{one.__name__}:" if isinstance(one, ModuleType) else one for one in _brought.values()]
 
 
 def installed() -> list[str]:

@@ -7,6 +7,7 @@ Scores follow one convention everywhere: higher is better, the range is stated.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -377,7 +378,7 @@ class Document(DocumentHead):
     """Offset in `text` at which each page starts; empty where there are no pages."""
     pieces: tuple[Piece, ...] = ()
     """The chunks, where the document comes ready split; they are in order and do not overlap."""
-    vector: tuple[float, ...] | None = None
+    vector: Sequence[float] | None = None
     """Its embedding, where the caller brings it: that of each of its chunks. None: the store's
     embedder makes them."""
 
@@ -886,6 +887,10 @@ class TemporalInfo:
     """(period, ids of its passages) in order of time."""
 
 
+RECORD = ("id", "score", "confidence", "title", "source", "page", "text", "metadata")
+"""Names of what a hit is as a record."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchResult:
     """The answer to one question.
@@ -927,12 +932,17 @@ class SearchResult:
         """How many hits there are."""
         return len(self.hits)
 
+    def __getitem__(self, place: int) -> Hit:
+        """The hit at a place, 0 for the best."""
+        return self.hits[place]
+
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A record a hit: what it is, its score, its source and its text."""
+        """A record a hit: what it is, how good, where from, its text and metadata."""
         return [
             {
                 **{"id": hit.chunk.public_id, "score": hit.score, "confidence": hit.confidence},
-                **{"title": hit.chunk.title, "source": hit.chunk.source, "text": hit.chunk.text},
+                **{"title": hit.chunk.title, "source": hit.chunk.source, "page": hit.chunk.page},
+                **{"text": hit.chunk.text, "metadata": dict(hit.chunk.metadata)},
             }
             for hit in self.hits
         ]
@@ -941,13 +951,14 @@ class SearchResult:
         """The records of `to_dicts` as a table; needs pandas."""
         import pandas
 
-        return pandas.DataFrame(self.to_dicts())
+        return pandas.DataFrame(self.to_dicts(), columns=RECORD)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The records of `to_dicts` as a table; needs pyarrow."""
+        """The records of `to_dicts` as a table, metadata as JSON; needs pyarrow."""
         import pyarrow
 
-        return pyarrow.Table.from_pylist(self.to_dicts())
+        rows = [{**one, "metadata": json.dumps(one["metadata"])} for one in self.to_dicts()]
+        return pyarrow.table({name: [one[name] for one in rows] for name in RECORD})
 
     def to_networkx(self) -> networkx.MultiDiGraph:
         """The paths to the hits and their relations as one graph; needs networkx.

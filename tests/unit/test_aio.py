@@ -86,3 +86,13 @@ async def test_what_is_cancelled_ends(tmp_path: Path) -> None:
         assert scope.cancelled_caught
         assert await anyio.to_thread.run_sync(Slow.stopped.wait, 5), "the thread works on"
         assert len(await store.search("Who built the clock?")) == 1
+
+
+async def test_an_answer_that_is_not_whole_is_not_given(tmp_path: Path) -> None:
+    async with clew.aopen(tmp_path, embedder=HashEmbedder()) as store:
+        await store.add(NOTE, source="note")
+        assert await store.contains("note")
+        async with store.streamed("Who built the great clock of Vell?") as (pieces, answer):
+            with pytest.raises(clew.ClewError, match="go through its pieces first"):
+                answer()
+            assert "".join([piece async for piece in pieces]) == answer().text

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 import clew
-from clew.errors import InputError, ModelError, NotFoundError
+from clew.errors import InputError, ModelError, NotFoundError, UnreadableError
 from clew.hookspecs import brought, listed, named, plugins
 from clew.models.given import WordCounts, as_embedder, as_reranker
+from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 
 NOTES = {
@@ -98,6 +102,33 @@ def test_scores_outside_0_and_1_are_told(tmp_path: Path) -> None:
         logits.score("clock", ["a clock"])
 
 
+@pytest.mark.parametrize("given", [3, None, "model"])
+def test_what_cannot_embed_is_refused(given: Any) -> None:  # noqa: ANN401 - anything
+    with pytest.raises(InputError, match="expected a function of texts"):
+        clew.FunctionEmbedder(given)
+    with pytest.raises(InputError, match=r"dimension .* cannot be; expected a whole number"):
+        clew.OwnVectors(given and f"{given}")  # type: ignore[arg-type]
+
+
+def test_a_lambda_needs_a_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a lambda has no name by which a store could tell"):
+        clew.open(tmp_path, embedder=lambda texts: [[1.0]] * len(texts))
+
+
+def test_options_are_known_and_models_are_models(tmp_path: Path, store: clew.Clew) -> None:
+    for refused, told in (
+        (lambda: clew.open(tmp_path / "s", embeder=3), "no option 'embeder'; expected one of emb"),
+        (lambda: clew.open(tmp_path / "s", embedder=0), "embedder 0 has no count_tokens"),
+        (lambda: clew.open(tmp_path / "s", extractor=5), "extractor 5 has no extract, name"),
+        (lambda: clew.open(tmp_path / "s", language_model=5), "languagemodel 5 has no name, reply"),
+        (lambda: store.search("clock", foo=1), "no option 'foo'; expected one of alpha"),
+        (lambda: store.ask("clock", foo=1), "no option 'foo'"),
+    ):
+        with pytest.raises(InputError, match=told):
+            refused()  # type: ignore[no-untyped-call]
+    assert not (tmp_path / "s").exists()
+
+
 @pytest.mark.parametrize("left_out", ["dimension", "embed_query", "count_tokens"])
 def test_a_model_that_lacks_a_method_is_told_which(left_out: str) -> None:
     members = {name: value for name, value in vars(HashEmbedder).items() if name != left_out}
@@ -117,6 +148,7 @@ def test_a_worker_gets_what_counts_words_and_not_the_function() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
 def test_a_vector_finds_its_nearest(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(8, 5))
     with clew.open(tmp_path_factory.mktemp("s"), embedder=clew.OwnVectors(5)) as store:
@@ -194,6 +226,49 @@ def test_metadata_of_the_name_of_a_field_is_asked_for_by_meta(store: clew.Clew) 
     assert [one.source for one in store.list("type = plain and meta.type = article")] == ["bees"]
 
 
+def test_a_title_is_embedded_with_its_text(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        for source, title in (("a", "Clock of Vell"), ("b", "Zebra farm")):
+            store.add("It was built in 1820.", source=source, title=title)
+        store.update("a", title="Zebra farm")
+        one, other = store.vectors(["a", "b"])
+        assert one.tolist() == other.tolist()
+
+
+def test_changes_of_several_threads_are_all_kept(store: clew.Clew) -> None:
+    def change(thread: int) -> None:
+        for number in range(5):
+            store.update("clock", metadata={f"{thread}-{number}": 1})
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(change, range(4)))
+    assert len(store.get("clock").metadata) == 1 + 20
+
+
+def test_vectors_are_read_while_others_write(store: clew.Clew) -> None:
+    def write() -> None:
+        for number in range(60):
+            store.update("clock", text=f"Ada Morn wound the clock {number} times.")
+
+    with ThreadPoolExecutor(1) as threads:
+        writing = threads.submit(write)
+        while not writing.done():
+            assert [len(one) for one in store.vectors(list(NOTES))] == [1, 1, 1]
+        writing.result()
+
+
+def test_what_is_no_document_changes_nothing(store: clew.Clew) -> None:
+    with pytest.raises(UnreadableError, match="empty"):
+        store.update("clock", text=" ")
+    with pytest.raises(InputError, match=r"is no document; expected a list of clew\.Document"):
+        store.add_documents([{"text": "x"}])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="characters; expected at most"):
+        store.add("Ada.", source="x" * 10_000)
+    assert "x" * 10_000 not in store
+    assert "\ud800" not in store
+    assert store.text("clock") == NOTES["clock"]
+
+
 def test_a_file_is_not_changed_in_the_store(store: clew.Clew, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("A note.")
     store.index(tmp_path / "a.md")
@@ -201,6 +276,7 @@ def test_a_file_is_not_changed_in_the_store(store: clew.Clew, tmp_path: Path) ->
         store.update(str(tmp_path / "a.md"), text="Another.")
 
 
+@settings(max_examples=25)
 @given(st.lists(st.text("abé z/", min_size=1, max_size=4), unique=True), st.integers(1, 4))
 def test_pages_give_each_document_once(
     tmp_path_factory: pytest.TempPathFactory, sources: list[str], size: int
@@ -218,7 +294,11 @@ def test_a_result_is_a_table_and_a_graph(store: clew.Clew) -> None:
     found = store.search("Who taught the builder of the clock of Vell?")
     rows = found.to_dicts()
     assert found.to_pandas().to_dict("records") == rows
-    assert found.to_arrow().to_pylist() == rows
+    as_json = [{**row, "metadata": json.dumps(row["metadata"])} for row in rows]
+    assert found.to_arrow().to_pylist() == as_json
+    assert found[0] == found.hits[0]
+    nothing = store.search("clock", where="kind = none")
+    assert list(nothing.to_pandas().columns) == nothing.to_arrow().column_names == list(rows[0])
     graph = found.to_networkx()
     passages = [node for node, kind in graph.nodes(data="kind") if kind == "passage"]
     assert passages == [row["id"] for row in rows]
@@ -229,8 +309,9 @@ def test_a_result_is_a_table_and_a_graph(store: clew.Clew) -> None:
 
 
 def test_a_document_has_as_many_passages_as_are_asked_for(tmp_path: Path) -> None:
-    long = " ".join(f"Ada Morn wound the clock of Vell on day {day}." for day in range(400))
-    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+    long = " ".join(f"Ada Morn wound the clock of Vell on day {day}." for day in range(900))
+    settings = load_settings(store=tmp_path, split={"chunk_tokens": 32})
+    with clew.open(settings=settings, embedder=HashEmbedder()) as store:
         store.add(long, source="long")
         store.add("The clock of Vell.", source="short")
         free, bound = (
@@ -239,6 +320,10 @@ def test_a_document_has_as_many_passages_as_are_asked_for(tmp_path: Path) -> Non
         )
         with pytest.raises(InputError, match="per_document 0 cannot be"):
             store.search("clock", per_document=0)
+        for number in range(6):
+            store.add(f"Clock {number} of Vell.", source=f"c{number}")
+        found = store.search("clock of Vell", strategy="vector", limit=5, per_document=1)
+        assert len({hit.chunk.document_id for hit in found}) == 5
     assert free.count("long") > 1
     assert sorted(bound) == ["long", "short"]
 
@@ -271,7 +356,10 @@ def test_an_answer_is_gone_through(store: clew.Clew) -> None:
     with store.streamed(question) as (pieces, answer):
         assert "".join(pieces) == store.ask(question).text
         assert answer().sources
-    with store.streamed(question, mode="nonsense") as (pieces, _), pytest.raises(InputError):
+    with (
+        pytest.raises(InputError),
+        store.streamed(question, mode="nonsense") as (pieces, _),  # type: ignore[arg-type]
+    ):
         list(pieces)
 
 
@@ -321,6 +409,15 @@ def test_what_cannot_be_done_with_a_namespace_is_said(store: clew.Clew) -> None:
 # --- plugins
 
 
+def forget_plugins() -> None:
+    held = brought.__globals__["_brought"]
+    for name in held:
+        plugins().unregister(name=name)
+    held.clear()
+    named.cache_clear()
+    listed.cache_clear()
+
+
 READING = """
 import clew
 from clew.indexing.reading.common import ReadResult
@@ -355,12 +452,56 @@ def test_a_plugin_is_an_object(
             assert brought() == [given]
         assert not caplog.messages  # a worker read it
     finally:
-        for one in brought():
-            plugins().unregister(one)
-        brought.__globals__["_brought"].clear()
-        named.cache_clear()
-        listed.cache_clear()
+        forget_plugins()
         sys.modules.pop("own_recipes")
+
+
+@pytest.mark.parametrize(
+    ("give", "told"),
+    [
+        (lambda self: 1 / 0, "'readers' of the plugin .* fails .ZeroDivisionError"),
+        (lambda self, more: {}, "fails .TypeError: .*; it is asked without arguments"),
+        (lambda self: [".recipe"], "gave .'.recipe'.; expected a mapping"),
+    ],
+)
+def test_a_plugin_whose_hook_fails_is_not_added(
+    tmp_path: Path, give: Callable[..., object], told: str
+) -> None:
+    mine = type("Mine", (), {"readers": clew.hookimpl(give)})()
+    with pytest.raises(InputError, match=told):
+        clew.open(tmp_path, plugins=[mine])
+    assert brought() == []
+
+
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_a_fault_of_a_reader_costs_its_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolation: str
+) -> None:
+    module = READING.replace(
+        "    text =", "    if b'BAD' in raw.data:\n        raise ValueError('no')\n    text ="
+    )
+    as_module = module.replace("\n\nclass Recipes:\n", "\n\n").replace("    @clew", "@clew")
+    as_module = as_module.replace(
+        "    def readers(self):\n        return", "def readers():\n    return"
+    )
+    (tmp_path / "own_module.py").write_text(as_module)
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "a.recipe").write_text("Plums.")
+    (files / "b.recipe").write_text("BAD")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    import own_module  # type: ignore[import-not-found]
+
+    settings = load_settings(store=tmp_path / "s", limits={"isolation": isolation})
+    try:
+        with clew.open(settings=settings, embedder=HashEmbedder(), plugins=[own_module]) as store:
+            report = store.index(files)
+            assert [one.title for one in store] == ["A recipe"]
+        assert [one.reason for one in report.skipped] == ["its reading failed: ValueError: no"]
+    finally:
+        forget_plugins()
+        sys.modules.pop("own_module")
 
 
 @pytest.mark.parametrize(

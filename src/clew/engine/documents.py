@@ -6,9 +6,10 @@ What only indexing needs is imported inside the functions that index.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,13 @@ from clew.errors import (
     DID_YOU_MEAN,
     InputError,
     NotFoundError,
+    StoreError,
     UnreadableError,
     check_several,
     not_one,
 )
 from clew.filters import Where, read_where
+from clew.models.given import OwnVectors
 from clew.stores.backend import Progress
 from clew.stores.sqlite.backend import free_bytes
 from clew.stores.sqlite.journal import SqliteRefusals
@@ -53,6 +56,8 @@ LISTING = "`clew documents` or list_documents"
 """Shows the documents, on the command line or as a tool."""
 
 
+READ_AGAIN = 10
+"""How often vectors are read at another state of the store before an error is told."""
 PAGE = 500
 """Documents that are read at once where all are gone through."""
 LISTS = (".vcf", ".csv", ".tsv")
@@ -64,6 +69,7 @@ class Documents:
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
+        self._updating = threading.Lock()
 
     def index(
         self,
@@ -176,7 +182,11 @@ class Documents:
         """
         from clew.indexing.inputs import DocumentInput
 
-        given = [replace(one, vector=self._unit(one.vector)) for one in documents]
+        given = list(documents)
+        for one in given:
+            if not isinstance(one, Document):
+                raise InputError(f"{one!r:.80} is no document; expected a list of clew.Document")
+        given = [replace(one, vector=self._unit(one.vector)) for one in given]
         check_given(*(document.origin for document in given))
         return self.add_inputs([DocumentInput(one) for one in given], progress=progress)
 
@@ -238,15 +248,29 @@ class Documents:
             >>> store.get("clock").metadata
             {'year': 1882, 'place': 'Ostrava'}
         """
+        with self._updating:  # no thread may change what another one has read meanwhile
+            return self._update(name, text, title, metadata, vector)
+
+    def _update(
+        self,
+        name: str,
+        text: str | None,
+        title: str | None,
+        metadata: dict[str, Any] | None,
+        vector: ArrayLike | None,
+    ) -> str:
         old = self.named(name)
         if old.read_from:
             raise InputError(
                 f"{old.source!r} was read from a file; change the file and index it again, or add"
                 " a text under a source of its own"
             )
-        if text is None and vector is None:
+        # An embedder reads the title with the text.
+        says_the_same = title is None or isinstance(self._state.embedder, OwnVectors)
+        if text is None and vector is None and says_the_same:
             (kept,) = self.vectors([old.id])
             vector = kept[0] if len(kept) and (kept == kept[0]).all() and kept[0].any() else None
+        dropped = [field for field, value in (metadata or {}).items() if value is None]
         merged = {**old.metadata, **(metadata or {})}
         changed = Document(
             source=old.source,
@@ -256,10 +280,11 @@ class Documents:
             created_at=old.created_at,
             date_source=old.date_source,
             date_precision=old.date_precision,
-            metadata={name: value for name, value in merged.items() if value is not None},
+            metadata={field: value for field, value in merged.items() if field not in dropped},
             vector=self._unit(vector),
         )
-        self.add_documents([changed])
+        for skipped in self.add_documents([changed]).skipped:
+            raise UnreadableError(skipped.source, skipped.reason)
         return old.id
 
     def _unit(self, vector: ArrayLike | None) -> tuple[float, ...] | None:
@@ -287,6 +312,9 @@ class Documents:
         """
         check_several(roots=roots)
         check_given(*(item.source for item in inputs))
+        for item in inputs:
+            if not item.read_from:
+                self._state.check_length("name", item.source)
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
         tokens, cost = _spent(state.embedder)
@@ -419,7 +447,7 @@ class Documents:
     def _named(self, name: str) -> list[DocumentInfo]:
         self._state.check_length("name", name)
         ids = [name, document_id(name)]
-        if "\x00" not in name:  # which no path has
+        with suppress(ValueError):  # what no path has: zero bytes, half characters
             ids.append(document_id(file_source(Path(name))))
         return self._state.store.documents(ids=ids)
 
@@ -516,11 +544,19 @@ class Documents:
             >>> of_clock.shape
             (1, 256)
         """
+        check_several(names=names)
         ids = [self.named(name).id for name in names]
-        store = self._state.store
-        passages = [[chunk.id for chunk in store.document_chunks(id_)] for id_ in ids]
-        index = self._state.vectors
-        return [index.vectors(own) for own in passages]
+        for again in reversed(range(READ_AGAIN)):
+            try:
+                return [self._vectors_of(id_) for id_ in ids]
+            except StoreError:  # one was written again between its passages and their vectors
+                if not again:
+                    raise
+        return []
+
+    def _vectors_of(self, document_id: str) -> Vectors:
+        found = [chunk.id for chunk in self._state.store.document_chunks(document_id)]
+        return self._state.vectors.vectors(found)
 
     def unknown_fields(self, where: Where) -> Sequence[str]:
         """A note for each field of a filter that no document has, with the nearest ones.
@@ -557,7 +593,10 @@ class Documents:
 
     def __contains__(self, name: object) -> bool:
         """Whether a document has this id, source or path."""
-        return len(self._named(str(name))) == 1
+        try:
+            return len(self._named(str(name))) == 1
+        except InputError:  # longer than any has
+            return False
 
     # Last: in what follows, `list` would be the method.
     def list(

@@ -16,7 +16,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, TypedDict, Unpack, get_args
 
 from clew.engine.state import AWAY, EngineState, Models
 from clew.errors import (
@@ -25,9 +25,11 @@ from clew.errors import (
     NotFoundError,
     SettingsError,
     StoreError,
+    check_options,
     check_several,
 )
 from clew.filters import Where, read_where
+from clew.models.given import OwnVectors
 from clew.ports import Estimate, LanguageModel, ModelClient
 from clew.request_end import request
 from clew.search.options import Moment, Options, rag_defaults, read_end, read_last, read_start
@@ -89,6 +91,16 @@ class Asked(_Choices, total=False):
     temporal: bool | None
     namespaces: Sequence[str]
     rag_type: RagType | None
+
+
+class AskOptions(Asked, total=False):
+    """The options of `Ask.ask`, but what is told meanwhile."""
+
+    mode: AnswerMode
+    steps: int | None
+    max_tokens_spent: int | None
+    max_cost: float | None
+    model: ModelClient | None
 
 
 ASKED_AGAIN = 5
@@ -154,9 +166,14 @@ class Search:
             [('teacher', ['The clock', 'Ada Marsh']), ('clock', ['The clock'])]
         """
         self._state.check_length("question", question)
+        check_options(options, SearchOptions)
         brought = None if vector is None else self._state.unit(vector)
         if brought and not question.strip():
             strategy = strategy or "vector"
+        if strategy == "vector" and not brought and isinstance(self._state.embedder, OwnVectors):
+            raise InputError(
+                "the vectors of this store are brought: give the question's as vector="
+            )
 
         defaults, now = self._state.settings.search, self._state.now()
         kind = rag_type if rag_type and strategy is None else ""
@@ -365,7 +382,7 @@ class Ask:
     def streamed(
         self,
         question: str,
-        **options: Any,  # noqa: ANN401 - those of `ask`
+        **options: Unpack[AskOptions],
     ) -> Iterator[tuple[Iterator[str], Callable[[], Answer]]]:
         """Ask, and go through the answer while it is written; the options are those of `ask`.
 
@@ -447,6 +464,7 @@ class Ask:
         self, question: str, mode: str, steps: int | None, options: Asked
     ) -> tuple[int, Callable[..., SearchResult]]:
         """The steps, and the search that the mode needs; raises `InputError`."""
+        check_options(options, Asked)
         self._state.check_length("question", question)
         check_characters(question)
         if mode not in get_args(AnswerMode):

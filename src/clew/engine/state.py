@@ -15,11 +15,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 from clew.derived_files import is_outdated
-from clew.errors import InputError, ModelError, StoreBusyError, StoreError, StoreUnavailableError
+from clew.errors import (
+    InputError,
+    ModelError,
+    StoreBusyError,
+    StoreError,
+    StoreUnavailableError,
+    check_options,
+)
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_files import current_snapshot, is_behind, write_snapshot
 from clew.graph.vocabulary import Vocabulary, current_vocabulary, persist_vocabulary
-from clew.models.given import FunctionEmbedder, as_embedder, as_reranker, unit_vectors
+from clew.models.given import (
+    FunctionEmbedder,
+    as_embedder,
+    as_reranker,
+    checked_model,
+    unit_vectors,
+)
 from clew.packs import EnabledPacks
 from clew.ports import (
     Embedder,
@@ -178,15 +191,23 @@ class EngineState:
 
     def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
         self.settings = settings
-        self.store = make_store(settings)
+        check_options(models, Models)
+        given = {name: one for name, one in models.items() if one is not None}
+        for name, port in (("extractor", Extractor), ("language_model", LanguageModel)):
+            if name in given:
+                checked_model(given[name], port)
         embedder, reranker = models.get("embedder"), models.get("reranker")
-        self.embedder = as_embedder(embedder) if embedder else make_embedder(settings)
+        own = None if embedder is None else as_embedder(embedder)
+        own_reranker = None if reranker is None else as_reranker(reranker)
+        self.store = make_store(settings)
+        self.embedder = own or make_embedder(settings)
         """The model that texts and questions are embedded with."""
-        self.reranker = as_reranker(reranker) if reranker else make_reranker(settings)
+        self.reranker = own_reranker or make_reranker(settings)
         """Reads question and passage together; None where none is configured."""
         self._before_close: list[Callable[[], None]] = []
-        given = models.get("language_model")
-        self.language_provider = given or make_language_provider(settings, self.before_close)
+        self.language_provider = models.get("language_model") or make_language_provider(
+            settings, self.before_close
+        )
         """What answers as a language model; None where none is configured or given."""
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
         """Embeddings of questions asked before."""

@@ -132,6 +132,8 @@ def read_raw(
         raise raw.unreadable("malformed (nested too deeply)") from error
     if isinstance(result, Document):
         result = ReadResult(documents=(result,))
+    if not isinstance(result, ReadResult):
+        raise TypeError(f"expected a Document or a ReadResult of its reader, not {result!r:.60}")
     if not any(document.text.strip() for document in result.documents):
         if result.skipped and not result.documents:
             return result

@@ -45,7 +45,7 @@ from clew.languages import language_code
 from clew.ports import Extractor
 from clew.request_end import go_on
 from clew.settings import LimitSettings, SplitSettings
-from clew.text import text_language
+from clew.text import one_line, text_language
 from clew.types import Chunk, Document, Extraction, Skipped, Split, Vectors
 
 _STATED = ("language", "lang", "dc:language", "content-language")
@@ -190,6 +190,23 @@ class Extract:
         yield steps.extract(self.input.document, self.chunks)
 
 
+@contextmanager
+def told_as_unreadable(source: str) -> Iterator[None]:
+    """Have a fault of a reader or an extractor end its document and no other."""
+    try:
+        yield
+    except (ClewError, MemoryError):
+        raise
+    except Exception as error:  # whatever another's code raises
+        logger.exception("%s cannot be read", source)
+        raise UnreadableError(source, f"its reading failed: {fault(error)}") from error
+
+
+def fault(error: Exception) -> str:
+    """What an exception says, in a line."""
+    return one_line(f"{type(error).__name__}: {error}")[:200]
+
+
 class InProcess:
     """Implements `Runner` in this process, for as long as a request takes."""
 
@@ -204,7 +221,7 @@ class InProcess:
         with closing(request.run(self._steps)) as items:
             while True:
                 go_on()
-                with self._lock:
+                with self._lock, told_as_unreadable(request.input.source):
                     found = list(islice(items, 1))
                 if not found:
                     return
@@ -350,8 +367,8 @@ def _answer(parent: Connection, request: Request[object], steps: Steps) -> tuple
         raise
     except ClewError as error:
         return "error", describe_error(error)
-    except Exception:  # noqa: BLE001 - a fault of ours or of a caller's extractor
-        return "crash", traceback.format_exc()
+    except Exception as error:  # noqa: BLE001 - a fault of ours or of what a caller brought
+        return "crash", (fault(error), traceback.format_exc())
     return "end", None
 
 
@@ -673,8 +690,9 @@ class WorkerProcess:
                     found = f"reading it takes more than {limits.memory_megabytes:,} MB of memory"
                     raise over_limit(limits, "memory_megabytes", source, found)
                 if kind == "crash":
-                    logger.error("%s cannot be read: %s", source, detail)
-                    raise UnreadableError(source, "failed inside Clew; the log says why")
+                    said, trace = cast("tuple[str, str]", detail)
+                    logger.error("%s cannot be read: %s", source, trace)
+                    raise UnreadableError(source, f"its reading failed: {said}")
                 return
 
     def _start(self, request: Request[T], steps: Steps, waiting: Callable[[], None]) -> None:

@@ -536,7 +536,7 @@ def graph_documents(store: Clew) -> list[GraphDocument]:
     told = {one.source: dict(one.metadata) for one in cards}
     nodes = {
         one.name: Node(
-            id=one.name, type=one.entity_type, properties=dict(told.get(f"entity:{one.key}", {}))
+            id=one.name, type=one.entity_type, properties=told.get(f"entity:{one.key}", {})
         )
         for one in entities
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,12 @@ from clew.text import words
 from clew.types import Scores, Vector, Vectors
 
 if TYPE_CHECKING:
-    EmbedFunction: TypeAlias = Callable[[Sequence[str]], ArrayLike]
+    EmbedFunction: TypeAlias = Callable[[list[str]], ArrayLike]
     """Takes texts; returns a vector for each, all of one length."""
-    RerankFunction: TypeAlias = Callable[[str, Sequence[str]], ArrayLike]
+    RerankFunction: TypeAlias = Callable[[str, list[str]], ArrayLike]
     """Takes a question and texts; returns a score for each, 0 to 1, higher is better."""
 
+T = TypeVar("T")
 MAX_TOKENS = 512
 """Words of a text that a function is taken to read, where the caller does not say."""
 
@@ -28,7 +29,7 @@ class WordCounts:
     """What a worker process needs of an embedder: how long texts are, counted in words."""
 
     def __init__(self, max_tokens: int = MAX_TOKENS) -> None:
-        self.max_tokens = max_tokens
+        self.max_tokens = _positive("max_tokens", max_tokens)
 
     def count_tokens(self, text: str) -> int:
         """Count the words of a text."""
@@ -48,8 +49,8 @@ class FunctionEmbedder(WordCounts):
 
     Example:
         >>> import clew
-        >>> embedder = clew.FunctionEmbedder(lambda texts: [[len(t), 1.0] for t in texts])
-        >>> embedder.embed_documents(["a clock"]).shape
+        >>> lengths = lambda texts: [[len(text), 1.0] for text in texts]
+        >>> clew.FunctionEmbedder(lengths, name="lengths").embed_documents(["a clock"]).shape
         (1, 2)
     """
 
@@ -62,14 +63,22 @@ class FunctionEmbedder(WordCounts):
         max_tokens: int = MAX_TOKENS,
     ) -> None:
         super().__init__(max_tokens)
+        for one in (embed, query or embed):
+            if not callable(one):
+                raise InputError(f"{one!r:.80} cannot embed; expected a function of texts")
         self._embed, self._query = embed, query or embed
         self.name = name or named_after(embed)
+        if "<lambda>" in self.name:
+            raise InputError(
+                "a lambda has no name by which a store could tell its vectors from another's;"
+                " write a function, or give clew.FunctionEmbedder(…, name='my-model')"
+            )
         self._dimension = 0
 
     @property
     def dimension(self) -> int:
         """Length of a vector; the function is asked for one where it has not been asked yet."""
-        return self._dimension or len(self.embed_query("length"))
+        return self._dimension or self._vectors(self._embed, ["length"]).shape[1]
 
     def expect(self, dimension: int) -> None:
         """Take vectors of this length alone, as a store holds them; the function is not asked."""
@@ -122,9 +131,7 @@ class OwnVectors(WordCounts):
         self, dimension: int, *, name: str = "own vectors", max_tokens: int = MAX_TOKENS
     ) -> None:
         super().__init__(max_tokens)
-        if dimension < 1:
-            raise InputError(f"dimension {dimension!r} cannot be; expected 1 or more")
-        self.dimension, self.name = dimension, name
+        self.dimension, self.name = _positive("dimension", dimension), name
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) zeros: near to nothing."""
@@ -144,7 +151,11 @@ class FunctionReranker:
 
     def score(self, question: str, texts: Sequence[str]) -> Scores:
         """(len(texts),) float32, 0 to 1. Raises `ModelError` for numbers outside."""
-        scores: Scores = np.asarray(self._score(question, list(texts)), np.float32)
+        given = self._score(question, list(texts))
+        try:
+            scores: Scores = np.asarray(given, np.float32)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"the reranker {self.name!r} gave no numbers: {error}") from error
         if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
             raise ModelError(
                 f"the reranker {self.name!r} gave scores from {scores.min():g} to"
@@ -169,7 +180,7 @@ def unit_vectors(given: ArrayLike, owner: str) -> Vectors:
         made = np.asarray(given, np.float32)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{owner!r} gave no vectors of numbers: {error}") from error
-    lengths = np.linalg.norm(made, axis=-1, keepdims=True)
+    lengths = np.linalg.norm(made, axis=-1, keepdims=True) if made.ndim == 2 else made
     if made.ndim != 2 or not (np.isfinite(lengths).all() and (lengths > 0).all()):
         raise ModelError(
             f"{owner!r} gave an array of shape {made.shape}; expected one vector a text, of finite"
@@ -179,25 +190,44 @@ def unit_vectors(given: ArrayLike, owner: str) -> Vectors:
     return unit
 
 
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{name} {value!r} cannot be; expected a whole number, 1 or more")
+    return value
+
+
 def as_embedder(given: Embedder | EmbedFunction) -> Embedder:
     """Return an embedder, made of a function where that was given. Raises `InputError`."""
-    return _as_model(given, FunctionEmbedder, Embedder)
+    made: Embedder = _as_model(given, Embedder, FunctionEmbedder)
+    return made
 
 
 def as_reranker(given: Reranker | RerankFunction) -> Reranker:
     """Return a reranker, made of a function where that was given. Raises `InputError`."""
-    return _as_model(given, FunctionReranker, Reranker)
+    made: Reranker = _as_model(given, Reranker, FunctionReranker)
+    return made
 
 
-def _as_model(given: Any, make: Callable[[Any], Any], port: type) -> Any:  # noqa: ANN401 - either
+def checked_model(given: T, port: type) -> T:
+    """Return what stands in for a model of that port. Raises `InputError` for what it lacks."""
+    made: T = _as_model(given, port)
+    return made
+
+
+def _as_model(
+    given: Any,  # noqa: ANN401 - a function or an object
+    port: type,
+    make: Callable[[Any], Any] | None = None,
+) -> Any:  # noqa: ANN401 - of the port
     wanted = sorted(name for name in vars(port) if not name.startswith("_"))
     # Looked up without asking: a property may load a model.
     missing = [name for name in wanted if getattr_static(given, name, None) is None]
     if not missing:
         return given
-    if callable(given) and len(missing) == len(wanted):
+    if make is not None and callable(given) and len(missing) == len(wanted):
         return make(given)
+    function = "" if make is None else "a function, or "
     raise InputError(
-        f"the {port.__name__.lower()} {given!r:.80} has no {', '.join(missing)}; expected a"
-        f" function, or an object with {', '.join(wanted)} as in clew.ports.{port.__name__}"
+        f"the {port.__name__.lower()} {given!r:.80} has no {', '.join(missing)}; expected"
+        f" {function}an object with {', '.join(wanted)} as in clew.ports.{port.__name__}"
     )

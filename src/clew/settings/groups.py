@@ -213,6 +213,12 @@ class EmbedSettings(SettingsGroup):
         default="",
         description="The server of such a model; else the provider's own, as `llm.base_url`.",
     )
+    seconds: float = Field(
+        default=60.0,
+        gt=0,
+        le=3600,
+        description="How long the server of such a model may take for a batch, tries included.",
+    )
     query_prefix: str = Field(
         default="", description="What such a model wants before a question, as `search_query: `."
     )

@@ -25,7 +25,6 @@ from clew.types import Vectors
 AT_ONCE = 64
 """Texts of one request."""
 RETRIES = 4
-_SECONDS = 120.0
 
 
 class RemoteEmbedder(FunctionEmbedder):
@@ -53,7 +52,7 @@ class RemoteEmbedder(FunctionEmbedder):
         self._client = httpx2.Client(
             headers={"Accept-Encoding": "identity"}
             | ({"Authorization": f"Bearer {key}"} if key else {}),
-            timeout=httpx2.Timeout(_SECONDS, connect=self._login.connect_seconds),
+            timeout=httpx2.Timeout(settings.seconds, connect=self._login.connect_seconds),
         )
         self._contact = FirstContact(address, self._login.connect_seconds)
         self._counting = threading.Lock()
@@ -79,7 +78,7 @@ class RemoteEmbedder(FunctionEmbedder):
         found: list[Any] = []
         for start in range(0, len(texts), AT_ONCE):
             given = [prefix + text for text in texts[start : start + AT_ONCE]]
-            deadline = time.monotonic() + _SECONDS
+            deadline = time.monotonic() + self._settings.seconds
             reply = with_retries(partial(self._post, given), retries=RETRIES, deadline=deadline)
             found += self._read(reply, len(given))
         return found
@@ -94,7 +93,7 @@ class RemoteEmbedder(FunctionEmbedder):
         try:
             self._contact.check()
             with self._client.stream("POST", self._url, json=body) as response:
-                said = b"\n".join(bounded(response, self.name, _SECONDS))
+                said = b"\n".join(bounded(response, self.name, self._settings.seconds))
         except (httpx2.HTTPError, OSError) as error:
             raise ModelUnavailableError(
                 f"{self.name} cannot be reached at {self._address} ({one_line(str(error))[:200]});"

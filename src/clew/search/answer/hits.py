@@ -28,7 +28,7 @@ from clew.text import (
 from clew.types import Hit, PathStep, RelationEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Iterator, Mapping, Sequence, Set
     from datetime import datetime
 
     from clew.graph.snapshot import Ints, Snapshot
@@ -64,7 +64,7 @@ def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, .
     In the order of what was found, without chunks deleted since.
     """
     limit, ids = session.options.limit, found.ranking.ids
-    for depth in (ceil(limit * _AT_FIRST), limit + _MOST):
+    for depth in _depths(limit, len(ids)):
         view = _GraphView.of(session, ids[:depth])
         steps = [step for thread in view.threads.values() for step in thread]
         ends = {step.entity_id for step in steps}.union(*view.mentioned.values())
@@ -78,6 +78,17 @@ def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, .
             break
     answers = _answers(session, passages)
     return _build_hits(session, found, view, shown[:limit], answers)
+
+
+def _depths(limit: int, found: int) -> Iterator[int]:
+    """How many of what was found are looked at: a few, and more while too few differ."""
+    depth = ceil(limit * _AT_FIRST)
+    yield depth
+    depth = limit + _MOST
+    while depth < found:
+        yield depth
+        depth *= 2
+    yield depth
 
 
 def _build_hits(
