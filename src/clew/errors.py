@@ -251,17 +251,16 @@ class WorkerError(ClewError):
 
 EXTRAS = {
     "code": ("source code by its grammar", ("tree_sitter", "tree_sitter_python")),
-    "documents": (
-        "PDF, Word, HTML and texts in old encodings",
-        ("pypdf", "docx", "bs4", "lxml", "charset_normalizer"),
-    ),
+    "documents": ("PDF and Word", ("pypdf", "docx")),
     "office": ("PowerPoint, Excel, EPUB and Outlook", ("markitdown",)),
     "papers": ("bibliographies", ("bibtexparser", "pylatexenc")),
     "personal": ("calendars and contacts", ("icalendar",)),
-    "serve": ("taking tokens out of clew.toml, and Codex's settings", ("tomlkit",)),
     "watch": ("watching folders", ("watchfiles",)),
     "large": ("faster indexes of large stores", ("tantivy", "turbovec")),
-    "hub": ("models from the Hugging Face hub", ("huggingface_hub",)),
+    "hub": (
+        "models from the Hugging Face hub, and their tokenizers",
+        ("huggingface_hub", "tokenizers"),
+    ),
     "llm": ("hosted language models", ("pydantic_ai",)),
     "eval": ("clew eval", ("ir_measures",)),
     "neo4j": ("stores on Neo4j", ("neo4j",)),

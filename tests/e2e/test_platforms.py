@@ -10,7 +10,7 @@ import pytest
 
 SCRIPT = """
 import asyncio, multiprocessing.connection, os, signal, subprocess, sys, tempfile
-import anyio, numpy, onnxruntime, platformdirs, tokenizers, typer, zoneinfo
+import anyio, numpy, onnxruntime, platformdirs, typer, zoneinfo
 
 class Missing:
     names = {missing}

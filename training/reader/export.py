@@ -6,7 +6,8 @@ order and a place, not for a vector that others are compared with. A few channel
 are many times larger than the others, and would take the scale for themselves: what goes into the
 wide and the narrow matrix of a layer is evened out first, by what `DATA` brings there, and the
 matrix takes it back (SmoothQuant, arXiv 2211.10438). `OUT` gets `model.onnx` with
-`model.data`, `tokenizer.json` and `config.json`; the README of `models/` says what is shipped.
+`model.data`, `tokenizer.json` and `config.json`, a model that works by itself; `models/make.py
+reader OUT` ships it. The README of `models/` says what is shipped.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from models.make import FUSED, IR_VERSION, OPSET, Array, BertGraph, quantised, save
+from models.make import FUSED, IR_VERSION, OPSET, Array, BertGraph, graph_of, quantised, save
 from training.reader.examples import read
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from torch import Tensor
 
+    from clew.models.wordpiece import Tokenizer
     from training.reader.network import Reader
 
 _NAMES = {
@@ -51,8 +52,8 @@ def main() -> None:
     """Read a checkpoint, write the graph."""
     import torch
 
+    from clew.models.wordpiece import load_tokenizer
     from training.reader.network import Reader
-    from training.reader.train import load_tokenizer
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("run", type=Path)
@@ -76,7 +77,8 @@ def main() -> None:
     if graph.int8:
         reader = Reader(given.weights, config["num_hidden_layers"])
         reader.load_state_dict(state)
-        graph.largest = largest(reader, load_tokenizer(given.weights), given.data)
+        tokenizer = load_tokenizer(given.weights / "tokenizer.json")
+        graph.largest = largest(reader, tokenizer, given.data)
     save(graph.build(), given.out)
     shutil.copyfile(given.weights / "tokenizer.json", given.out / "tokenizer.json")
     # `training.reader.weigh` writes how the logits count.
@@ -116,7 +118,7 @@ def written(folder: Path) -> dict[str, Tensor]:
 
 def written_arrays(folder: Path) -> dict[str, Array]:
     """Return the arrays of a model in int8 by name, with its matrices as they were rounded."""
-    model = onnx.load(folder / "model.onnx")
+    model = onnx.load(graph_of(folder))
     arrays = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
     for name in [one for one in arrays if one.endswith(".int8")]:
         name = name.removesuffix(".int8")

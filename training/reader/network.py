@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import BertModel
 
 from clew.models.reader import Tokens
 from clew.models.reader import encode as encode_whole
+from clew.models.wordpiece import Tokenizer
 from clew.types import Unread
 from training.reader.examples import Passage
 
@@ -131,7 +131,7 @@ def encode(tokenizer: Tokenizer, question: str, passage: Passage) -> Encoded:
     tokens = encode_whole(tokenizer, question, unread, whole=LENGTH)
     place = _place(tokens, passage.answer)
     if passage.answer is not None and place is None:
-        body = tokenizer.encode(passage.text, add_special_tokens=False).offsets
+        body = tokenizer.encode(passage.text).offsets
         before = sum(end <= passage.answer[0] for _, end in body)
         tokens = encode_whole(
             tokenizer, question, unread, whole=LENGTH, begin=max(0, before - LENGTH // 4)

@@ -20,10 +20,10 @@ from itertools import count, islice
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor, distributed, multiprocessing
 from torch.nn import functional
 
+from clew.models.wordpiece import Tokenizer, load_tokenizer
 from training.reader import notes, worlds
 from training.reader.examples import Group, Rounds, read
 from training.reader.export import written
@@ -71,7 +71,7 @@ def learn(rank: int, given: argparse.Namespace) -> None:
     meeting = f"file://{given.run.absolute() / 'meeting'}"
     distributed.init_process_group("gloo", meeting, rank=rank, world_size=given.processes)
     checkpoint = given.run / "checkpoint.pt"
-    tokenizer = load_tokenizer(given.weights)
+    tokenizer = load_tokenizer(given.weights / "tokenizer.json")
     reader = first(given)
     learned = [one for one in reader.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(learned, RATE, weight_decay=0.01, fused=True)
@@ -134,14 +134,6 @@ def first(given: argparse.Namespace) -> Reader:
         reader.load_state_dict(written(given.begin), strict=False)
     reader.freeze_embeddings()
     return reader
-
-
-def load_tokenizer(weights: Path) -> Tokenizer:
-    """Return the tokenizer, without a length of its own."""
-    tokenizer = Tokenizer.from_file(str(weights / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def batches(rounds: Rounds, tokenizer: Tokenizer) -> Iterator[list[tuple[Group, list[Encoded]]]]:

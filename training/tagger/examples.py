@@ -19,12 +19,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
 from benchmarks import everyday
 from benchmarks.real.extracted import documents_of, steps_of
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.models.tagger import Tokens, Window, encode, windows
+from clew.models.wordpiece import Tokenizer
 from clew.ports import EITHER_WAY, KINDS, RELATIONS
 from clew.text import entity_key
 from clew.types import CharRange, Chunk, Document, Extraction

@@ -1,6 +1,7 @@
 """Write a trained tagger as ONNX in int8: `python -m training.tagger.export WEIGHTS RUN OUT`.
 
 It is rounded as the reader is (see `training.reader.export`); the heads stay as they are.
+`models/make.py tagger OUT` ships it.
 `training.tagger.judge` writes from which probability on it is believed.
 """
 
@@ -18,7 +19,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper
 
-from models.make import FUSED, IR_VERSION, OPSET, Array
+from models.make import FUSED, IR_VERSION, OPSET, Array, save
 from training.reader.export import (
     _NAMES,
     PASSAGES,
@@ -55,9 +56,7 @@ def main() -> None:
         tagger = Tagger(given.weights, config["num_hidden_layers"])
         tagger.load_state_dict(state)
         graph.largest = largest(tagger, given.run)
-    model = graph.build()
-    (given.out / "model.data").unlink(missing_ok=True)
-    onnx.save(model, given.out / "model.onnx", save_as_external_data=True, location="model.data")
+    save(graph.build(), given.out)
     heads = {
         f"{head}.{part}": state[f"{head}.{part}"].numpy().astype(np.float32)
         for head in HEADS

@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 from torch import distributed, multiprocessing
 
+from clew.models.wordpiece import load_tokenizer
 from training.reader.examples import share_of
-from training.reader.train import load_tokenizer
 from training.tagger.examples import Example, read_examples
 from training.tagger.export import written
 from training.tagger.network import Tagger
@@ -46,7 +46,9 @@ def main() -> None:
     (given.run / "meeting").unlink(missing_ok=True)
     kept = given.run / "examples.pickle"
     if not kept.exists():
-        found = list(read_examples(load_tokenizer(given.weights), given.real, given.train))
+        found = list(
+            read_examples(load_tokenizer(given.weights / "tokenizer.json"), given.real, given.train)
+        )
         kept.write_bytes(pickle.dumps(found))
     multiprocessing.spawn(learn, (given,), given.processes)
 

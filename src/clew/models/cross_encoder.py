@@ -15,10 +15,10 @@ from clew.models.onnx import (
     PROCESSOR,
     ModelConfig,
     OnnxModel,
-    load_tokenizer,
     padded,
     read_cross_encoder_config,
 )
+from clew.models.wordpiece import LibraryTokenizer
 from clew.text import encodable
 
 if TYPE_CHECKING:
@@ -75,17 +75,18 @@ class OnnxCrossEncoder(OnnxModel):
         return scores
 
     def _encode(self, question: str, texts: Sequence[str]) -> list[Encoding]:
-        question = encodable(question)
-        read = self.tokenizer.encode(question, add_special_tokens=False)
+        read = self.tokenizer.encode(question)
         half = self.located[1].max_tokens // 2
         if len(read.ids) > half:
             question = question[: read.offsets[half - 1][1]]
-        return self._of_pairs.encode_batch([(question, encodable(text)) for text in texts])
+        return self._of_pairs.encode_batch(
+            [(encodable(question), encodable(text)) for text in texts]
+        )
 
     @cached_property
     def _of_pairs(self) -> Tokenizer:
         """One that cuts the second text, and can read nothing but pairs."""
-        of_pairs = load_tokenizer(self.located[0].tokenizer)
+        of_pairs = LibraryTokenizer(self.located[0].tokenizer).own
         of_pairs.enable_truncation(self.located[1].max_tokens, strategy="only_second")
         return of_pairs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -113,14 +113,17 @@ def locate_model(model: str, cache: Path | None = None, kind: ModelKind = EMBEDD
     except RuntimeError:  # "~somebody" who has no home here
         folder = Path(model)
     if folder.is_dir():
-        return _files(folder.resolve().name, folder.resolve(), kind, private=True)
+        return replace(_files(folder.resolve().name, folder.resolve(), kind), private=True)
     tried = [f"a directory {str(folder)!r} (there is none)"]
     if model in _BUNDLED:
         spec = importlib.util.find_spec(_BUNDLED_MODULE)  # which does not import it
         if spec is None or not spec.submodule_search_locations:
             raise _not_found(model, [*tried, "the package clew-models (not installed)"], kind)
         place, name = _BUNDLED[model]
-        return _files(name, Path(spec.submodule_search_locations[0]) / place, kind)
+        package = Path(spec.submodule_search_locations[0])
+        # Beside the folder, since the models have files in common.
+        tokenizer, graph = package / _TOKENIZER, package / f"{place}.onnx"
+        return _files(name, package / place, kind, tokenizer, (graph,))
     # A hub name is `model` or `owner/model`; all else can only be meant as a path.
     if model.startswith((".", "~", "/")) or "\\" in model or model.count("/") > 1:
         raise _not_found(model, tried, kind)
@@ -138,20 +141,24 @@ def _sample(path: Path) -> bytes:
     return b"".join(pieces)
 
 
-def _files(name: str, folder: Path, kind: ModelKind, *, private: bool = False) -> ModelFiles:
-    """Raises `ModelError` naming each file that is missing."""
-    weights = next((folder / path for path in _WEIGHTS if (folder / path).is_file()), None)
-    missing = [path for path in (_TOKENIZER, "config.json") if not (folder / path).is_file()]
+def _files(
+    name: str,
+    folder: Path,
+    kind: ModelKind,
+    tokenizer: str | Path = _TOKENIZER,
+    graphs: tuple[str | Path, ...] = _WEIGHTS,
+) -> ModelFiles:
+    """Paths are seen from the folder. Raises `ModelError` naming each file that is missing."""
+    weights = next((folder / path for path in graphs if (folder / path).is_file()), None)
+    missing = [str(path) for path in (tokenizer, "config.json") if not (folder / path).is_file()]
     if weights is None:
-        missing.append(" or ".join(_WEIGHTS))
+        missing.append(" or ".join(map(str, graphs)))
     if weights is None or missing:
         raise ModelError(
             f"the model in {str(folder)!r} is incomplete: it lacks {', '.join(missing)}. "
             f"Fetch or install it again, or name another in the setting {kind.setting}"
         )
-    return ModelFiles(
-        name=name, folder=folder, weights=weights, tokenizer=folder / _TOKENIZER, private=private
-    )
+    return ModelFiles(name=name, folder=folder, weights=weights, tokenizer=folder / tokenizer)
 
 
 def _hub_folder(model: str, cache: Path | None, tried: list[str], kind: ModelKind) -> Path:

@@ -21,14 +21,14 @@ import numpy as np
 from clew.derived_files import make_file, make_folder
 from clew.errors import ModelError
 from clew.models.locate import EMBEDDING, ModelFiles, ModelKind, locate_model
+from clew.models.wordpiece import load_tokenizer
 from clew.request_end import go_on
-from clew.text import cached, encodable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
-    from tokenizers import Encoding, Tokenizer
 
+    from clew.models.wordpiece import Tokenizer
     from clew.ports import Embedder
     from clew.settings import EmbedSettings
     from clew.types import Vector, Vectors
@@ -36,16 +36,10 @@ if TYPE_CHECKING:
     TokenIds: TypeAlias = NDArray[np.int64]
 
 
-_ENCODED_AT_ONCE = 256
 _TOKENS_A_CORE = 192
 """Tokens of a batch of several texts with its padding, for each core that computes it."""
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 """What exporters call them; a graph that has none of these is asked for its first output."""
-
-_KNOWN_WORDS = 16
-"""Megabytes of words whose number of tokens is remembered."""
-_PART = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9]")
-"""What WordPiece tells apart in an ASCII word: runs of letters and digits, and each mark."""
 
 
 class OnnxModel:
@@ -84,7 +78,7 @@ class OnnxModel:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer, which neither cuts nor pads. Not to be changed."""
+        """The model's own."""
         return load_tokenizer(self.located[0].tokenizer)
 
     @cached_property
@@ -125,8 +119,6 @@ class OnnxEmbedder(OnnxModel):
         super().__init__(
             settings.model, EMBEDDING, settings.cache, settings.threads, settings.providers
         )
-        self._count_whole = cached(_KNOWN_WORDS)(self._count)
-        self._count_word = cached(_KNOWN_WORDS)(self._count_parts)
 
     def __reduce__(self) -> tuple[type[OnnxEmbedder], tuple[EmbedSettings]]:
         """Another process loads what it needs by itself: to count tokens, the tokenizer alone."""
@@ -180,46 +172,14 @@ class OnnxEmbedder(OnnxModel):
         return vector
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of the text, special tokens not counted, nothing cut.
-
-        WordPiece never joins words, so that its counts are those of the words, which recur; other
-        tokenizers may, and count the whole text.
-        """
-        if not self._counts_words:
-            return self._count(text)
-        return sum(map(self._count_word, text.split()))
-
-    def _count(self, text: str) -> int:
-        return len(self._encode([text])[0])
-
-    def _count_parts(self, word: str) -> int:
-        """Of an ASCII word the tokens of its parts, which recur beside other marks."""
-        is_plain = word.isascii() and word.isprintable()
-        return sum(map(self._count_whole, _PART.findall(word) if is_plain else [word]))
-
-    @cached_property
-    def _counts_words(self) -> bool:
-        return type(self.tokenizer.model).__name__ == "WordPiece"
-
-    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
-        """Without special tokens and whole."""
-        clean = [encodable(text) for text in texts]
-        return self.tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+        """Tokens of the text, special tokens not counted, nothing cut."""
+        return self.tokenizer.count(text)
 
     def _token_ids(self, texts: Sequence[str]) -> list[TokenIds]:
-        """What the model reads of each text: cut, special tokens added, never empty.
-
-        Texts are encoded a few at a time: an encoding is some fifty times as large as its ids.
-        """
+        """What the model reads of each text, never empty."""
         config = self.located[1]
-        room = config.max_tokens - self.tokenizer.num_special_tokens_to_add(False)
-        found: list[TokenIds] = []
-        for start in range(0, len(texts), _ENCODED_AT_ONCE):
-            for encoding in self._encode(texts[start : start + _ENCODED_AT_ONCE]):
-                encoding.truncate(room)
-                ids = self.tokenizer.post_process(encoding).ids or [config.pad_id]
-                found.append(np.array(ids, np.int64))
-        return found
+        read = self.tokenizer.inputs(texts, config.max_tokens)
+        return [np.array(ids or [config.pad_id], np.int64) for ids in read]
 
     def _run(self, tokens: Sequence[TokenIds]) -> Vectors:
         """(len(tokens), dimension); padded to the longest."""
@@ -268,25 +228,6 @@ def token_batches(lengths: Sequence[int], most: int, tokens: int) -> Iterator[li
         end = start + max(1, min(most, room))
         yield order[start:end]
         start = end
-
-
-def load_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer, which neither cuts nor pads, whatever its file says.
-
-    Raises:
-        ModelError: The file is no tokenizer.
-    """
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_buffer(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"cannot read the tokenizer {str(path)!r}: {error}. Fetch or install the model again"
-        ) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def padded(rows: Sequence[NDArray[np.int64]], fill: int) -> NDArray[np.int64]:

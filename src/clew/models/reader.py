@@ -19,14 +19,13 @@ import numpy as np
 from clew.errors import ModelError
 from clew.models.locate import READER
 from clew.models.onnx import PROCESSOR, ModelConfig, OnnxModel, available_cores
-from clew.text import encodable
 from clew.types import Reading, Unread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
     from clew.models.locate import ModelFiles
+    from clew.models.wordpiece import Tokenizer
 
 QUESTION, THREAD, TITLE, WHOLE = 40, 56, 24, 256
 """Tokens of the question, the thread, the title and of all with the passage, at most."""
@@ -54,13 +53,12 @@ def encode(
     """
 
     def ids(text: str, most: int) -> list[int]:
-        found: list[int] = tokenizer.encode(encodable(text), add_special_tokens=False).ids
-        return found[:most]
+        return tokenizer.encode(text).ids[:most]
 
-    cls, sep = (tokenizer.token_to_id(name) or 0 for name in ("[CLS]", "[SEP]"))
+    cls, sep = map(tokenizer.token_id, ("[CLS]", "[SEP]"))
     head = [cls, *ids(question, QUESTION), sep, *ids(passage.thread, THREAD), sep]
     title = [*ids(passage.title, TITLE), *ids(".", 1)] if passage.title else []
-    body = tokenizer.encode(encodable(passage.text), add_special_tokens=False)
+    body = tokenizer.encode(passage.text)
     read = slice(begin, begin + max(0, whole - len(head) - len(title) - 1))
     text = body.ids[read]
     return Tokens(

@@ -25,13 +25,12 @@ from clew.errors import ModelError
 from clew.models.locate import TAGGER
 from clew.models.onnx import PROCESSOR, ModelConfig, OnnxModel
 from clew.ports import KINDS, Said
-from clew.text import encodable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
     from clew.models.locate import ModelFiles
+    from clew.models.wordpiece import Tokenizer
     from clew.types import CharRange
 
     Values = NDArray[np.float32]
@@ -80,7 +79,7 @@ def windows(text: str, sentences: Sequence[CharRange], tokenizer: Tokenizer) -> 
     own: list[CharRange] = []
     size = 0
     for start, end in sentences:
-        length = len(tokenizer.encode(encodable(text[start:end]), add_special_tokens=False).ids)
+        length = tokenizer.count(text[start:end])
         if own and (size + length > room or start - own[-1][1] > BEFORE):
             yield _window(text, own)
             own, size = [], 0
@@ -100,11 +99,11 @@ def _window(text: str, own: Sequence[CharRange]) -> Window:
 
 def encode(tokenizer: Tokenizer, title: str, text: str, window: Window) -> Tokens:
     """Return the tokens of a window behind the title, the start of what leads there cut."""
-    cls, sep = (tokenizer.token_to_id(name) or 0 for name in ("[CLS]", "[SEP]"))
-    told = tokenizer.encode(encodable(title), add_special_tokens=False)
+    cls, sep = map(tokenizer.token_id, ("[CLS]", "[SEP]"))
+    told = tokenizer.encode(title)
     head = told.ids[:TITLE]
     said = text[window.begin : window.end]
-    body = tokenizer.encode(encodable(said), add_special_tokens=False)
+    body = tokenizer.encode(said)
     first = window.sentences[0][0] - window.begin
     leading = sum(end <= first for _, end in body.offsets)
     cut = min(leading, max(0, len(body.ids) + len(head) + 3 - WHOLE))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, get_origin
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
-from clew.errors import SettingsError, extra_for
+from clew.errors import SettingsError
 from clew.settings.groups import (
     AccessSettings,
     BoostSettings,
@@ -189,11 +189,10 @@ def editable_toml(text: str) -> TOMLDocument:
 
     Raises:
         ValueError: where it is no TOML.
-        MissingExtraError: where what reads it so is not installed.
     """
-    with extra_for("changing a file of TOML, which can be done by hand,"):
-        from tomlkit import parse
-        from tomlkit.exceptions import TOMLKitError
+    from tomlkit import parse
+    from tomlkit.exceptions import TOMLKitError
+
     try:
         return parse(text)
     except TOMLKitError as error:

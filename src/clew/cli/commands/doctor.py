@@ -85,10 +85,11 @@ def _model(settings: Settings) -> Finding:
         return Finding("good", "model", f"{model}, of a server or the hub: not looked for")
     try:
         files = locate_model(model)
-        size = f"{folder_size(files.folder) / 1e6:,.0f} MB"
+        folder = files.tokenizer.parent  # of all bundled models, which have files in common
+        size = f"{folder_size(folder) / 1e6:,.0f} MB"
     except (ClewError, OSError) as error:
         return Finding("wrong", "model", str(error), "pip install --force-reinstall clew-models")
-    return Finding("good", "model", f"{files.name}, {size} in {files.folder}")
+    return Finding("good", "model", f"{files.name}, {size} in {folder}")
 
 
 def _reading(settings: Settings) -> Finding:

@@ -18,7 +18,7 @@ from itertools import groupby, pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from clew.errors import UnreadableError, needing_extras
+from clew.errors import UnreadableError
 from clew.indexing.ner.entity_types import is_person_shaped
 from clew.indexing.reading.common import (
     Person,
@@ -111,8 +111,7 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
 def _broken(source: str) -> Iterator[None]:
     """Whatever the library raises for a broken message is said of that message alone."""
     try:
-        with needing_extras(source):
-            yield
+        yield
     except (UnreadableError, MemoryError):
         raise
     except RecursionError as error:
