@@ -43,7 +43,6 @@ if TYPE_CHECKING:
         SearchResult,
     )
 
-Given = ParamSpec("Given")
 __version__ = "0.1.0"
 
 __all__ = [
@@ -152,11 +151,15 @@ def open(
     return opened
 
 
+if TYPE_CHECKING:
+    _Given = ParamSpec("_Given")
+
+
 def _to_be_awaited(
-    make: Callable[Given, Clew],
+    make: Callable[_Given, Clew],
 ) -> Callable[
     [Callable[..., AbstractAsyncContextManager[AsyncClew]]],
-    Callable[Given, AbstractAsyncContextManager[AsyncClew]],
+    Callable[_Given, AbstractAsyncContextManager[AsyncClew]],
 ]:
     """Give a function the parameters of another one, as far as type checkers see."""
     return lambda function: function

@@ -267,6 +267,12 @@ EXTRAS = {
     "qdrant": ("vectors in Qdrant", ("qdrant_client",)),
     "chroma": ("vectors in Chroma", ("chromadb",)),
     "sentence-transformers": ("rerankers that are no ONNX file", ("sentence_transformers",)),
+    "langchain": ("the adapter to LangChain", ("langchain_core",)),
+    "langgraph": ("the adapter to LangGraph", ("langgraph",)),
+    "llama-index": ("the adapter to LlamaIndex", ("llama_index",)),
+    "haystack": ("the adapter to Haystack", ("haystack",)),
+    "openai-agents": ("the adapter to OpenAI Agents", ("agents",)),
+    "pydantic-ai": ("the adapter to Pydantic AI", ("pydantic_ai",)),
 }
 """By extra, what it is for, and the modules that it brings."""
 

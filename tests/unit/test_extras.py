@@ -35,6 +35,7 @@ def test_the_table_has_every_extra_and_each_is_said_in_the_readme() -> None:
     assert set(optional) - {"all", "ray"} == set(EXTRAS)
     assert set(EXTRAS) - {"sentence-transformers"} <= set(said)
     servers = {"neo4j", "qdrant", "chroma", "sentence-transformers"}
+    servers |= {"langchain", "langgraph", "llama-index", "haystack", "openai-agents", "pydantic-ai"}
     assert set(re.findall(r"[\w-]+", optional["all"][0])) - {"clew"} == set(EXTRAS) - servers
 
 
