@@ -121,6 +121,16 @@ def extras(folder: Path, environment: Path, *names: str) -> Path:
     return folder
 
 
+def test_an_adapter_runs_beside_it(installed: Installed, environment: Path, tmp_path: Path) -> None:
+    beside = extras(tmp_path / "extra", environment, "langchain")
+    example = ROOT / "examples" / "use_langchain.py"
+
+    done = installed("python", example, path=beside)
+
+    assert done.returncode == 0, done.stderr
+    assert "Piet Oss kept a workshop by the canal" in done.stdout
+
+
 def test_what_takes_an_extra_is_said_and_read_once_it_is_there(
     installed: Installed, environment: Path, tmp_path: Path
 ) -> None:
