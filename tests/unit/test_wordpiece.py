@@ -100,7 +100,7 @@ def test_threads_share_it() -> None:
 
 
 def test_the_bundled_models_share_one() -> None:
-    assert {load_tokenizer(locate_model(name).tokenizer) for name in ("reader", "tagger")} == {OURS}
+    assert len({load_tokenizer(locate_model(one).tokenizer) for one in ("reader", "tagger")}) == 1
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
