@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from llama_index.core import MockEmbedding, VectorStoreIndex
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import (
@@ -32,20 +31,7 @@ from llama_index.core.vector_stores.types import VectorStoreQueryMode
 
 import clew
 from clew.integrations.llama_index import ClewRetriever, ClewVectorStore, open_store
-from clew.testing.fakes import HashEmbedder
-
-
-class HashEmbedding(BaseEmbedding):
-    """Texts are alike as far as they share terms."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return [float(value) for value in HashEmbedder(64).embed_query(text)]
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
+from tests.integrations.llama import HashEmbedding
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from llama_index.core import PropertyGraphIndex
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.base.llms.types import CompletionResponse
 from llama_index.core.graph_stores import SimplePropertyGraphStore
 from llama_index.core.graph_stores.types import ChunkNode, EntityNode, Relation, Triplet
@@ -20,20 +19,7 @@ from llama_index.core.vector_stores.types import VectorStoreQuery
 import clew
 from clew.integrations.llama_index import ClewRetriever, open_store
 from clew.integrations.llama_index_graph import ClewPropertyGraphStore
-from clew.testing.fakes import HashEmbedder
-
-
-class HashEmbedding(BaseEmbedding):
-    """Texts are alike as far as they share terms."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return [float(value) for value in HashEmbedder(64).embed_query(text)]
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
+from tests.integrations.llama import HashEmbedding
 
 
 @pytest.fixture(scope="module")

@@ -270,8 +270,7 @@ class Documents:
         if text is None and vector is None and says_the_same:
             (kept,) = self.vectors([old.id])
             vector = kept[0] if len(kept) and (kept == kept[0]).all() and kept[0].any() else None
-        dropped = [field for field, value in (metadata or {}).items() if value is None]
-        merged = {**old.metadata, **(metadata or {})}
+        given = metadata or {}
         changed = Document(
             source=old.source,
             text=self.text(old.id) if text is None else text,
@@ -280,7 +279,11 @@ class Documents:
             created_at=old.created_at,
             date_source=old.date_source,
             date_precision=old.date_precision,
-            metadata={field: value for field, value in merged.items() if field not in dropped},
+            metadata={
+                field: value
+                for field, value in {**old.metadata, **given}.items()
+                if value is not None or field not in given
+            },
             vector=self._unit(vector),
         )
         for skipped in self.add_documents([changed]).skipped:
@@ -328,6 +331,7 @@ class Documents:
         gone = run.gone(roots, state.writing if prune else None)
         if run.added or run.updated or run.pruned:
             state.persist()
+        tokens_then, cost_then = _spent(state.embedder)
         return IndexReport(
             added=run.added,
             changed=run.updated,
@@ -337,8 +341,8 @@ class Documents:
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
-            embedding_tokens=_spent(state.embedder)[0] - tokens,
-            embedding_cost=None if cost is None else (_spent(state.embedder)[1] or 0.0) - cost,
+            embedding_tokens=tokens_then - tokens,
+            embedding_cost=None if cost is None else (cost_then or 0.0) - cost,
             moved=() if prune else tuple(run.moved()),
             gone=gone,
             lacks=tuple(sorted(run.lacks)),
@@ -546,17 +550,19 @@ class Documents:
         """
         check_several(names=names)
         ids = [self.named(name).id for name in names]
-        for again in reversed(range(READ_AGAIN)):
+        left = READ_AGAIN
+        while True:
             try:
                 return [self._vectors_of(id_) for id_ in ids]
             except StoreError:  # one was written again between its passages and their vectors
-                if not again:
+                left -= 1
+                if not left:
                     raise
-        return []
 
     def _vectors_of(self, document_id: str) -> Vectors:
-        found = [chunk.id for chunk in self._state.store.document_chunks(document_id)]
-        return self._state.vectors.vectors(found)
+        return self._state.vectors.vectors(
+            [passage.id for passage in self._state.store.document_chunks(document_id)]
+        )
 
     def unknown_fields(self, where: Where) -> Sequence[str]:
         """A note for each field of a filter that no document has, with the nearest ones.

@@ -389,11 +389,6 @@ class Ask:
         Gives the pieces, each as soon as it was checked, and what returns the whole answer. Both
         raise what `ask` raises. Leaving the block early ends the work.
 
-            with store.streamed("Who built the clock?") as (pieces, answer):
-                for piece in pieces:
-                    print(piece, end="")
-            print(answer().sources)
-
         Example:
             >>> with store.streamed("Who taught Ada Marsh?") as (pieces, answer):
             ...     print("".join(pieces))
